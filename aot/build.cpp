@@ -40,6 +40,15 @@ constexpr const char* kElements =
 constexpr const char* kLayers =
 #include "aot/wick_aot_layers.h.inc"
     ;
+constexpr const char* kComplex =
+#include "aot/wick_aot_complex.h.inc"
+    ;
+constexpr const char* kFourier =
+#include "aot/wick_aot_fourier.h.inc"
+    ;
+constexpr const char* kFourierRuns =
+#include "aot/fourier_runs.h.inc"
+    ;
 constexpr const char* kFactorizations =
 #include "aot/wick_aot_lapack.h.inc"
     ;
@@ -384,6 +393,13 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   }
   result.needs_lapack = text.includes.find("wick_aot_lapack.h") != std::string::npos;
   if (result.needs_lapack) result.files.push_back({"wick_aot_lapack.h", kFactorizations});
+  if (text.includes.find("wick_aot_complex.h") != std::string::npos) {
+    result.files.push_back({"wick_aot_complex.h", kComplex});
+  }
+  if (text.includes.find("wick_aot_fourier.h") != std::string::npos) {
+    result.files.push_back({"wick_aot_fourier.h", kFourier});
+    result.files.push_back({"fourier_runs.h", kFourierRuns});
+  }
   result.needs_onednn = text.primitives > 0;
   if (result.needs_onednn) {
     result.files.push_back({"wick_aot_onednn.c", kLibrarySource});

@@ -57,6 +57,8 @@ class CpuStepWriter : public StepWriter {
     moves_elements_ = other.moves_elements_;
     draws_ = other.draws_;
     factorizes_ = other.factorizes_;
+    transforms_ = other.transforms_;
+    computes_complex_ = other.computes_complex_;
   }
   std::string includes(size_t primitives) const override;
   std::string functions(size_t primitives) const override;
@@ -102,7 +104,7 @@ class CpuStepWriter : public StepWriter {
   std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
   std::string tables_;
   bool convolves_ = false, by_winograd_ = false, computes_numbers_ = false, moves_elements_ = false,
-       draws_ = false, factorizes_ = false;
+       draws_ = false, factorizes_ = false, transforms_ = false, computes_complex_ = false;
 };
 
 std::string CpuStepWriter::includes(size_t primitives) const {
@@ -113,6 +115,8 @@ std::string CpuStepWriter::includes(size_t primitives) const {
   text += "#include \"wick_aot_loops.h\"\n";
   if (moves_elements_) text += "#include \"wick_aot_layers.h\"\n";
   if (factorizes_) text += "#include \"wick_aot_lapack.h\"\n";
+  if (computes_complex_) text += "#include \"wick_aot_complex.h\"\n";
+  if (transforms_) text += "#include \"wick_aot_fourier.h\"\n";
   if (draws_) text += "#include \"wick_aot_random.h\"\n";
   if (computes_numbers_) text += "#include \"wick_aot_numbers.h\"\n";
   return text;
@@ -358,15 +362,21 @@ void CpuStepWriter::write(const Step&, const NumberStep& s) {
 void CpuStepWriter::write(const Step&, const FunctionStep& s) {
   moves_elements_ = true;
   std::string arguments;
-  factorizes_ = factorizes_ || std::string_view(s.function).starts_with("lapack::");
+  const std::string_view function = s.function;
+  factorizes_ = factorizes_ || function.starts_with("lapack::");
+  transforms_ =
+      transforms_ || function.starts_with("fourier") || function.starts_with("overlapAdd");
+  computes_complex_ = computes_complex_ || function.starts_with("complexSums") ||
+                      function.find("Complex<") != std::string_view::npos;
   if (drawsNumbers(s)) {
     draws_ = true;
     arguments = "state->generator";
   }
   for (const FunctionStep::Operand& operand : s.operands) {
     const std::string type = operand.bytes != 0 ? fmt::format("uint{}_t", 8 * operand.bytes)
-                             : operand.dtype == DType::Bool ? "uint8_t"
-                                                            : codegen::cppType(operand.dtype);
+                             : operand.dtype == DType::Bool
+                                 ? "uint8_t"
+                                 : codegen::cppType(toRealType(operand.dtype));
     arguments += (arguments.empty() ? "" : ", ") +
                  (operand.place ? pointer(*operand.place, type) : "nullptr");
   }

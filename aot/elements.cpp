@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "aot/complex.h"
 #include "aot/device.h"
 #include "aot/recording.h"
 #include "codegen/cpp/scalar_text.h"
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/indexing/searched.h"
 #include "runtime/ops/layers/grid.h"
@@ -110,6 +112,10 @@ Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DT
   const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
   const int64_t d = wrapDim(dim, self.dim());
   const Tensor x = here(self).to(type).contiguous();
+  // They are added up in float64, rounded to float32, and then to themselves.
+  if (isReducedFloat(type)) {
+    return scanned(op, x.to(DType::Float), d, std::nullopt, function).to(type);
+  }
   const Tensor out = Tensor::empty(x.sizes(), type, x.device());
   if (x.numel() == 0) return out;
   const ops::DimSplit split = ops::splitAt(x.sizes(), d);
@@ -118,6 +124,11 @@ Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DT
   return out;
 }
 Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  if (isComplex(dtype.value_or(self.dtype())) && self.dim() > 0) {
+    static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
+    const Tensor x = (dtype ? here(self).to(*dtype) : here(self)).contiguous();
+    return kViewAsComplex(cumsum(asPairs(x), wrapDim(dim, self.dim()), std::nullopt));
+  }
   return scanned("cumsum", self, dim, dtype, "cumulative<{}, false>");
 }
 Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "aot/complex.h"
 #include "aot/counting.h"
 #include "aot/device.h"
 #include "aot/elements.h"
@@ -77,6 +78,16 @@ std::string complaintOf(const char* op) {
 
 void readAt(const char* op, const Reach& reach, const Tensor& out) {
   if (out.numel() == 0) return;
+  if (isComplex(out.dtype())) {
+    for (const int64_t part : {0, 1}) {
+      Reach of_part = reach;
+      of_part.self = partOf(reach.self, part);
+      for (int64_t& step : of_part.steps) step *= 2;
+      for (IndexPart& p : of_part.parts) p.step *= 2;
+      readAt(op, of_part, partOf(out, part));
+    }
+    return;
+  }
   KernelMaker maker(reach.sizes);
   const Displacement place = indexed(maker, reach);
   const ExprBuilder b(maker.expression(), DType::Long);
@@ -115,6 +126,13 @@ void reduceAt(const char* op, const Reach& reach, const Tensor& values, Reductio
               bool include_self) {
   const int64_t count = checkedNumel(reach.sizes);
   if (count == 0) return;
+  if (isReducedFloat(reach.self.dtype()) && how == Reduction::Sum && include_self) {
+    const Tensor from = here(values).expand(reach.sizes).clone(MemoryFormat::Contiguous);
+    addFunction(op, fmt::format("addReducedAt<{}>", reach.self.dtype() == DType::BFloat16),
+                {asWords(changes(reach.self)), reads(positionsOf(op, reach)), asWords(reads(from))},
+                {count});
+    return;
+  }
   const std::string type = elementType(op, reach.self);
   const Tensor from = here(values).expand(reach.sizes).clone(MemoryFormat::Contiguous);
   const Tensor at = positionsOf(op, reach);

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "aot/columns.h"
+#include "aot/complex.h"
 #include "aot/convolution.h"
 #include "aot/device.h"
 #include "aot/elements.h"
@@ -277,6 +278,7 @@ class AheadLayers : public RecordedLayers {
       return batchedProduct(op, widened(a_in), widened(b_in)).to(a_in.dtype());
     }
     if (isPlain(a_in.dtype())) return multiplyPlain(op, here(a_in), here(b_in), Tensor());
+    if (isComplex(a_in.dtype())) return multiplyComplex(op, here(a_in), here(b_in));
     requireFloat(op, a_in.dtype());
     using namespace products;
     const Tensor a0 = here(a_in), b0 = here(b_in);
@@ -330,6 +332,13 @@ class AheadLayers : public RecordedLayers {
                            here(weight_in).transpose(0, 1).unsqueeze(0),
                            bias.defined() ? bias.contiguous() : bias)
           .select(0, 0);
+    }
+    if (isComplex(x_in.dtype()) && !epilogue.residual.defined() &&
+        epilogue.activation == Activation::None) {
+      const Tensor product =
+          multiplyComplex(op, here(x_in).unsqueeze(0), here(weight_in).transpose(0, 1).unsqueeze(0))
+              .select(0, 0);
+      return bias_in.defined() ? ops::add(product, here(bias_in)) : product;
     }
     requireFloat(op, x_in.dtype());
     using namespace products;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aot/complex.h"
 #include "aot/device.h"
 #include "aot/kernel_maker.h"
 #include "aot/recording.h"
@@ -82,11 +83,15 @@ Tensor computePointwise(const ScalarDefinition& definition, std::span<const Oper
   const ComputeTypes types = chooseTypes(definition, promotion, accepted);
   WICK_CHECK(accepted, "\"{}\" not implemented for '{}'", definition.name,
              scalarTypeName(types.common));
-  if (isComplex(types.compute) || isComplex(types.result) || !definition.record) {
+  const Tensor out = emptyLike(operands, sizes, types.result);
+  if (isComplex(types.compute) || isComplex(types.result)) {
+    computeComplex(definition, types, operands, out);
+    return out;
+  }
+  if (!definition.record) {
     throw NotAhead(fmt::format("{} of {} is not available ahead of time", definition.name,
                                toString(types.common)));
   }
-  const Tensor out = emptyLike(operands, sizes, types.result);
   KernelMaker maker(sizes);
   Expression& e = maker.expression();
   const ExprBuilder builder(e, types.compute);

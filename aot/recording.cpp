@@ -41,8 +41,7 @@ bool isSameView(const Tensor& a, const Tensor& b) {
 }
 
 void requireDense(const std::string& name, const Tensor& result) {
-  if (result.kind() != TensorKind::Dense || isComplex(result.dtype()) ||
-      isQuantized(result.dtype())) {
+  if (result.kind() != TensorKind::Dense || isQuantized(result.dtype()) || result.impl()->is_conj) {
     throw NotAhead(
         fmt::format("the result {}: {} is not available ahead of time", name, result.describe()));
   }
@@ -424,6 +423,7 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     return;
   }
   const Tensor source = constant(from);
+  if (isComplex(source.dtype()) || isComplex(to.dtype())) return copyComplex(to, source);
   auto kernel = std::make_shared<loop::Kernel>();
   const loop::TensorLayout layout = layoutOf(*to.impl());
   if (to.dim() > loop::kMaxRank) {

@@ -66,6 +66,10 @@ static const char* dtype_name(int32_t dtype) {
       return "float32";
     case WICK_AOT_FLOAT64:
       return "float64";
+    case WICK_AOT_COMPLEX64:
+      return "complex64";
+    case WICK_AOT_COMPLEX128:
+      return "complex128";
     case WICK_AOT_BOOL:
       return "bool";
     case WICK_AOT_BFLOAT16:
@@ -86,7 +90,10 @@ static size_t item_bytes(int32_t dtype) {
       return 4;
     case WICK_AOT_INT64:
     case WICK_AOT_FLOAT64:
+    case WICK_AOT_COMPLEX64:
       return 8;
+    case WICK_AOT_COMPLEX128:
+      return 16;
     default:
       return 1;
   }
@@ -309,7 +316,7 @@ static int map_weights(wick_aot_state* state, const char* path) {
   if (memcmp(head.magic, kMagic, sizeof kMagic) != 0) {
     return fail(state, WICK_AOT_WEIGHTS, "%s: %s is no file of weights", model->name, path);
   }
-  if (head.version != WICK_AOT_VERSION || head.header != kHeader) {
+  if (head.version != WICK_AOT_VERSION) {
     return fail(state, WICK_AOT_WEIGHTS,
                 "%s: %s has version %u of the format, this program reads version %d", model->name,
                 path, (unsigned)head.version, WICK_AOT_VERSION);

@@ -42,6 +42,8 @@ enum {
   WICK_AOT_FLOAT16 = 5,
   WICK_AOT_FLOAT32 = 6,
   WICK_AOT_FLOAT64 = 7,
+  WICK_AOT_COMPLEX64 = 9, /* pairs of a real and an imaginary float32 */
+  WICK_AOT_COMPLEX128 = 10,
   WICK_AOT_BOOL = 11,
   WICK_AOT_BFLOAT16 = 15
 };

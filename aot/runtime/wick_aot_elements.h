@@ -136,6 +136,31 @@ template <class T>
 inline void putAt(T* to, const int64_t* at, const T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[at[i]] = values[i];
 }
+// The same for 16-bit floats by their bits, each sum rounded: float16, or with kBrain bfloat16.
+template <bool kBrain>
+inline float widened(uint16_t bits) {
+  if (!kBrain) return _cvtsh_ss(bits);
+  const uint32_t all = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &all, sizeof value);
+  return value;
+}
+template <bool kBrain>
+inline uint16_t narrowed(float value) {
+  if (!kBrain) {
+    return static_cast<uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return static_cast<uint16_t>(value != value ? 0x7fc0u : rounded);
+}
+template <bool kBrain>
+inline void addReducedAt(uint16_t* to, const int64_t* at, const uint16_t* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[at[i]] = narrowed<kBrain>(widened<kBrain>(to[at[i]]) + widened<kBrain>(values[i]));
+  }
+}
 template <class T>
 inline void addAt(T* to, const int64_t* at, const T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[at[i]] = sum(to[at[i]], values[i]);

@@ -34,6 +34,13 @@ extern "C" {
 WICK_AOT_LAPACK(s, float, sorgqr)
 WICK_AOT_LAPACK(d, double, dorgqr)
 #undef WICK_AOT_LAPACK
+// Complex numbers are pairs.
+#define WICK_AOT_LAPACK(p, T)                                                                     \
+  void p##gemm_(const char*, const char*, const int*, const int*, const int*, const T*, const T*, \
+                const int*, const T*, const int*, const T*, T*, const int*, size_t, size_t);
+WICK_AOT_LAPACK(c, float)
+WICK_AOT_LAPACK(z, double)
+#undef WICK_AOT_LAPACK
 /* Of OpenBLAS; others have none. */
 __attribute__((weak)) int openblas_get_num_threads(void);
 __attribute__((weak)) void openblas_set_num_threads(int);
@@ -303,6 +310,46 @@ inline void triangularSolutions(const T* a, T* x, int64_t batch, int64_t rows, i
     Routines<T>::trsm(left != 0 ? "L" : "R", upper != 0 ? "U" : "L", transposed != 0 ? "T" : "N",
                       unit != 0 ? "U" : "N", &im, &in, &one, a + i * n * n, &lda,
                       x + i * rows * columns, &ldb, 1, 1, 1, 1);
+  }
+}
+
+// ---- products of complex matrices ----
+
+inline void multiplyComplex(const char* ta, const char* tb, int m, int n, int k, const float* a,
+                            int lda, const float* b, int ldb, float* c, int ldc) {
+  const float one[] = {1, 0}, zero[] = {0, 0};
+  cgemm_(ta, tb, &m, &n, &k, one, a, &lda, b, &ldb, zero, c, &ldc, 1, 1);
+}
+inline void multiplyComplex(const char* ta, const char* tb, int m, int n, int k, const double* a,
+                            int lda, const double* b, int ldb, double* c, int ldc) {
+  const double one[] = {1, 0}, zero[] = {0, 0};
+  zgemm_(ta, tb, &m, &n, &k, one, a, &lda, b, &ldb, zero, c, &ldc, 1, 1);
+}
+// Row-major c[m, n] = a[m, k] b[k, n] for each of a batch; a row-major factor is told by `rows_of_`. The longer side is cut into parts of
+// `length`, as the engine does it.
+template <class R>
+inline void complexProducts(const R* a, const R* b, R* c, int64_t batches, int64_t m, int64_t n,
+                            int64_t k, int64_t rows_of_a, int64_t lda, int64_t a_step,
+                            int64_t rows_of_b, int64_t ldb, int64_t b_step, int64_t length) {
+  const OneThread alone;
+  const int64_t side = m >= n ? m : n;
+  for (int64_t i = 0; i < batches; ++i, a += 2 * a_step, b += 2 * b_step, c += 2 * m * n) {
+    for (int64_t first = 0; first < side; first += length) {
+      const int64_t count = length < side - first ? length : side - first;
+      const R *from = a, *by = b;
+      R* to = c;
+      if (m >= n) {
+        from += 2 * first * (rows_of_a != 0 ? lda : 1);
+        to += 2 * first * n;
+      } else {
+        by += 2 * first * (rows_of_b != 0 ? 1 : ldb);
+        to += 2 * first;
+      }
+      // LAPACK's matrices are column-major: transposed, with the factors exchanged.
+      multiplyComplex(rows_of_b != 0 ? "N" : "T", rows_of_a != 0 ? "N" : "T",
+                      whole(m >= n ? n : count), whole(m >= n ? count : m), whole(k), by,
+                      whole(ldb), from, whole(lda), to, whole(n));
+    }
   }
 }
 

@@ -86,6 +86,181 @@ void askFor(int64_t numbers) {
   checkAllocation("fft", static_cast<size_t>(numbers) * sizeof(R));
 }
 
+// What compiled models hold too (aot/), where tables are part of the model: C++17.
+// --- runs
+
+template <int P, int W, class R>
+void runPass(Wave<R> x, Wave<R> y, int64_t m, int64_t s, const R* twiddles) {
+  constexpr int kWide = kLanes<R>;
+  // What stands side by side in one wave is as good as waves side by side.
+  if (W == 1 && s % kWide == 0) {
+    pass<P, kWide>(x, y, m, s / kWide, twiddles);
+  } else {
+    pass<P, W>(x, y, m, s, twiddles);
+  }
+}
+
+// All passes; `numbers` holds what their `twiddles` and `roots` are positions in.
+template <int W, class R, class Step>
+Wave<R> runPasses(const Step* steps, int64_t count, const R* numbers, Wave<R> x, Wave<R> y) {
+  constexpr int kWide = kLanes<R>;
+  for (int64_t i = 0; i < count; ++i) {
+    const Step& step = steps[i];
+    const int64_t m = step.m, s = step.s;
+    const R* const twiddles = numbers + step.twiddles;
+    const R* const roots = numbers + step.roots;
+    if (step.p == 2) {
+      runPass<2, W>(x, y, m, s, twiddles);
+    } else if (step.p == 3) {
+      runPass<3, W>(x, y, m, s, twiddles);
+    } else if (step.p == 4) {
+      runPass<4, W>(x, y, m, s, twiddles);
+    } else if (step.p == 5) {
+      runPass<5, W>(x, y, m, s, twiddles);
+    } else if (step.p == 8) {
+      runPass<8, W>(x, y, m, s, twiddles);
+    } else if (W == 1 && s % kWide == 0) {
+      passOfAny<kWide>(step.p, x, y, m, s / kWide, twiddles, roots);
+    } else {
+      passOfAny<W>(step.p, x, y, m, s, twiddles, roots);
+    }
+    std::swap(x, y);
+  }
+  return x;
+}
+
+// By n numbers: real parts, and imaginary ones.
+template <int W, class R>
+void multiplyBy(Wave<R> x, const R* re, const R* im, int64_t n) {
+  Pace pace;
+  for (int64_t k = 0; k < n; ++k) {
+    put<W, R>(x, k, product(get<W>(x, k), spread<W>(re[k]), spread<W>(im[k])));
+  }
+  pace.step(n);
+}
+
+// j k = (j^2 + k^2 - (k - j)^2) / 2: x[j] w^(j^2/2) convolved with w^(-j^2/2). `chirp` holds the n real parts of w^(j^2/2) and
+// then the imaginary ones, `kernel` the transform of what is convolved with, of `size` numbers; inner(data, work) transforms as
+// many.
+template <int W, class R, class Inner>
+Wave<R> convolve(Wave<R> data, Wave<R> work, int64_t n, int64_t size, const R* chirp,
+                 const R* kernel, const Inner& inner) {
+  multiplyBy<W>(data, chirp, chirp + n, n);
+  std::fill(data.re + n * W, data.re + size * W, R(0));
+  std::fill(data.im + n * W, data.im + size * W, R(0));
+  const Wave<R> middle = inner(data, work);
+  const Wave<R> other = middle.re == data.re ? work : data;
+  multiplyBy<W>(middle, kernel, kernel + size, size);
+  const Wave<R> end = inner(middle.exchanged(), other.exchanged()).exchanged();
+  multiplyBy<W>(end, chirp, chirp + n, n);
+  return end;
+}
+
+// n = rows columns: number j2 + columns j1 of a wave is that in row j1 and column j2; number
+// k1 + rows k2 of the result comes from row k1 after the columns were transformed. First all groups of kLanes columns,
+// then all groups of rows back. `turns` holds w_n^(j k) of each column j and row k, by vectors of columns. `lanes` has room for
+// kLanes waves, which down(lanes) and across(lanes) transform.
+template <class R, class Down>
+void squareColumns(int64_t g, Wave<R> from, Wave<R> to, int64_t rows, int64_t columns,
+                   const R* turns, Wave<R> lanes, const Down& down) {
+  constexpr int W = kLanes<R>;
+  const int64_t first = g * W;
+  const int64_t here = std::min<int64_t>(W, columns - first);
+  for (int64_t j = 0; j < rows; ++j) {
+    const int64_t at = j * columns + first;
+    if (here == W) {
+      put<W, R>(lanes, j, {get<W>(from.re + at), get<W>(from.im + at)});
+    } else {
+      for (int64_t i = 0; i < W; ++i) {
+        lanes.re[j * W + i] = from.re[at + std::min(i, here - 1)];
+        lanes.im[j * W + i] = from.im[at + std::min(i, here - 1)];
+      }
+    }
+  }
+  const Wave<R> result = down(lanes);
+  const R* turn = turns + 2 * first * rows;
+  for (int64_t k = 0; k < rows; ++k, turn += 2 * W) {
+    const auto v = product(get<W>(result, k), get<W>(turn), get<W>(turn + W));
+    const int64_t at = k * columns + first;
+    if (here == W) {
+      put<W>(to.re + at, v.re);
+      put<W>(to.im + at, v.im);
+    } else {
+      std::memcpy(to.re + at, &v.re, static_cast<size_t>(here) * sizeof(R));
+      std::memcpy(to.im + at, &v.im, static_cast<size_t>(here) * sizeof(R));
+    }
+  }
+}
+template <class R, class Across>
+void squareRows(int64_t g, Wave<R> from, Wave<R> to, int64_t rows, int64_t columns, Wave<R> lanes,
+                const Across& across) {
+  constexpr int W = kLanes<R>;
+  const int64_t first = g * W;
+  const int64_t here = std::min<int64_t>(W, rows - first);
+  const R *re[W], *im[W];
+  for (int64_t i = 0; i < W; ++i) {
+    const int64_t at = (first + std::min(i, here - 1)) * columns;
+    re[i] = from.re + at;
+    im[i] = from.im + at;
+  }
+  rowsToLanes(re, columns, lanes.re);
+  rowsToLanes(im, columns, lanes.im);
+  const Wave<R> result = across(lanes);
+  for (int64_t k = 0; k < columns; ++k) {
+    const size_t bytes = static_cast<size_t>(here) * sizeof(R);
+    const int64_t at = first + rows * k;
+    if (here == W) {
+      put<W>(to.re + at, get<W>(result.re + k * W));
+      put<W>(to.im + at, get<W>(result.im + k * W));
+    } else {
+      std::memcpy(to.re + at, result.re + k * W, bytes);
+      std::memcpy(to.im + at, result.im + k * W, bytes);
+    }
+  }
+}
+
+// See RealPlan<R>::unravel(): of n real numbers, with exp(-2 pi i k / n) for k <= n/4.
+//
+// With Z the transform of the pairs and h = n / 2: E = Z[k] + conj Z[h - k] belongs to the even
+// numbers and O = -i (Z[k] - conj Z[h - k]) to the odd ones; 2 X[k] = E + w^k O, and
+// 2 conj X[h - k] = E - w^k O.
+template <int W, class R>
+void unravelPairs(Wave<R> x, int64_t n, const R* turns) {
+  using V = Lanes<R, W>;
+  const int64_t h = n / 2;
+  const auto zero = get<W>(x, 0);
+  put<W, R>(x, 0, {zero.re + zero.im, V{}});
+  put<W, R>(x, h, {zero.re - zero.im, V{}});
+  const V half = spread<W>(R(0.5));
+  for (int64_t k = 1; k <= h / 2; ++k) {
+    const auto a = get<W>(x, k), b = get<W>(x, h - k);
+    const Pair<V> even = {a.re + b.re, a.im - b.im};
+    const auto odd = product(turned(Pair<V>{a.re - b.re, a.im + b.im}), spread<W>(turns[2 * k]),
+                             spread<W>(turns[2 * k + 1]));
+    const auto sum = even + odd, less = even - odd;
+    put<W, R>(x, k, {sum.re * half, sum.im * half});
+    put<W, R>(x, h - k, {less.re * half, -(less.im * half)});
+  }
+}
+template <int W, class R>
+void ravelPairs(Wave<R> x, int64_t n, const R* turns) {
+  using V = Lanes<R, W>;
+  const int64_t h = n / 2;
+  const V first = get<W>(x.re), last = get<W>(x.re + h * W);
+  put<W, R>(x, 0, {first + last, first - last});
+  for (int64_t k = 1; k <= h / 2; ++k) {
+    const auto a = get<W>(x, k), b = get<W>(x, h - k);
+    const Pair<V> even = {a.re + b.re, a.im - b.im};
+    const auto odd = product(Pair<V>{a.re - b.re, a.im + b.im}, spread<W>(turns[2 * k]),
+                             spread<W>(-turns[2 * k + 1]));
+    // even + i odd, and conj even + i conj odd.
+    put<W, R>(x, k, {even.re - odd.im, even.im + odd.re});
+    put<W, R>(x, h - k, {even.re + odd.im, odd.re - even.im});
+  }
+}
+
+// --- end of runs
+
 }  // namespace
 
 Roots::Roots(int64_t n) : n_(n) {
@@ -103,7 +278,6 @@ Complex Roots::operator[](int64_t k) const {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// j k = (j^2 + k^2 - (k - j)^2) / 2: x[j] w^(j^2/2) convolved with w^(-j^2/2).
 template <class R>
 struct Plan<R>::Bluestein {
   Bluestein(int64_t n, int64_t room)
@@ -137,33 +311,15 @@ struct Plan<R>::Bluestein {
     }
   }
   template <int W>
-  static void multiply(Wave<R> x, const std::vector<R>& by, int64_t n) {
-    Pace pace;
-    const R *re = by.data(), *im = re + by.size() / 2;
-    for (int64_t k = 0; k < n; ++k) {
-      put<W, R>(x, k, product(get<W>(x, k), spread<W>(re[k]), spread<W>(im[k])));
-    }
-    pace.step(n);
-  }
-  template <int W>
   Wave<R> run(Wave<R> data, Wave<R> work) const {
-    multiply<W>(data, chirp, count);
-    std::fill(data.re + count * W, data.re + size * W, R(0));
-    std::fill(data.im + count * W, data.im + size * W, R(0));
-    const Wave<R> middle = inner.template run<W>(data, work);
-    const Wave<R> other = middle.re == data.re ? work : data;
-    multiply<W>(middle, kernel, size);
-    const Wave<R> end = inner.template run<W>(middle.exchanged(), other.exchanged()).exchanged();
-    multiply<W>(end, chirp, count);
-    return end;
+    return convolve<W>(data, work, count, size, chirp.data(), kernel.data(),
+                       [&](Wave<R> x, Wave<R> y) { return inner.template run<W>(x, y); });
   }
   int64_t count, size;
   Plan inner;
   std::vector<R> chirp, kernel;  // all real parts, then all imaginary ones
 };
 
-// n = rows columns: number j2 + columns j1 of the wave is that in row j1 and column j2; number
-// k1 + rows k2 of the result comes from row k1 after the columns were transformed.
 template <class R>
 struct Plan<R>::Square {
   static constexpr int W = kLanes<R>;
@@ -190,67 +346,19 @@ struct Plan<R>::Square {
     const int64_t grain = std::max<int64_t>(1, 16384 / (W * rows));
     parallelFor(groups, grain, [&](int64_t begin, int64_t end) {
       Workspace<R> space(down.room() * W);
-      for (int64_t g = begin; g < end; ++g) transformColumns(g, data, work, space);
+      const auto go = [&](Wave<R> x) { return down.template run<W>(x, space.work()); };
+      for (int64_t g = begin; g < end; ++g) {
+        squareColumns(g, data, work, rows, columns, turns.data(), space.data(), go);
+      }
     });
     parallelFor((rows + W - 1) / W, grain, [&](int64_t begin, int64_t end) {
       Workspace<R> space(across.room() * W);
-      for (int64_t g = begin; g < end; ++g) transformRows(g, work, data, space);
+      const auto go = [&](Wave<R> x) { return across.template run<W>(x, space.work()); };
+      for (int64_t g = begin; g < end; ++g) {
+        squareRows(g, work, data, rows, columns, space.data(), go);
+      }
     });
     return data;
-  }
-  void transformColumns(int64_t g, Wave<R> from, Wave<R> to, Workspace<R>& space) const {
-    const int64_t first = g * W;
-    const int64_t here = std::min<int64_t>(W, columns - first);
-    const Wave<R> lanes = space.data();
-    for (int64_t j = 0; j < rows; ++j) {
-      const int64_t at = j * columns + first;
-      if (here == W) {
-        put<W, R>(lanes, j, {get<W>(from.re + at), get<W>(from.im + at)});
-      } else {
-        for (int64_t i = 0; i < W; ++i) {
-          lanes.re[j * W + i] = from.re[at + std::min(i, here - 1)];
-          lanes.im[j * W + i] = from.im[at + std::min(i, here - 1)];
-        }
-      }
-    }
-    const Wave<R> result = down.template run<W>(lanes, space.work());
-    const R* turn = turns.data() + 2 * first * rows;
-    for (int64_t k = 0; k < rows; ++k, turn += 2 * W) {
-      const auto v = product(get<W>(result, k), get<W>(turn), get<W>(turn + W));
-      const int64_t at = k * columns + first;
-      if (here == W) {
-        put<W>(to.re + at, v.re);
-        put<W>(to.im + at, v.im);
-      } else {
-        std::memcpy(to.re + at, &v.re, static_cast<size_t>(here) * sizeof(R));
-        std::memcpy(to.im + at, &v.im, static_cast<size_t>(here) * sizeof(R));
-      }
-    }
-  }
-  void transformRows(int64_t g, Wave<R> from, Wave<R> to, Workspace<R>& space) const {
-    const int64_t first = g * W;
-    const int64_t here = std::min<int64_t>(W, rows - first);
-    const R *re[W], *im[W];
-    for (int64_t i = 0; i < W; ++i) {
-      const int64_t at = (first + std::min(i, here - 1)) * columns;
-      re[i] = from.re + at;
-      im[i] = from.im + at;
-    }
-    const Wave<R> lanes = space.data();
-    rowsToLanes(re, columns, lanes.re);
-    rowsToLanes(im, columns, lanes.im);
-    const Wave<R> result = across.template run<W>(lanes, space.work());
-    for (int64_t k = 0; k < columns; ++k) {
-      const size_t bytes = static_cast<size_t>(here) * sizeof(R);
-      const int64_t at = first + rows * k;
-      if (here == W) {
-        put<W>(to.re + at, get<W>(result.re + k * W));
-        put<W>(to.im + at, get<W>(result.im + k * W));
-      } else {
-        std::memcpy(to.re + at, result.re + k * W, bytes);
-        std::memcpy(to.im + at, result.im + k * W, bytes);
-      }
-    }
   }
 
   int64_t rows, columns, groups;
@@ -306,44 +414,7 @@ void Plan<R>::makeSteps(const std::vector<int64_t>& factors) {
 template <class R>
 template <int W>
 Wave<R> Plan<R>::runSteps(Wave<R> x, Wave<R> work) const {
-  constexpr int kWide = kLanes<R>;
-  for (const Step& step : steps_) {
-    const R* const twiddles = table_.data() + step.twiddles;
-    // What stands side by side in one wave is as good as waves side by side.
-    const auto go = [&]<int P>() {
-      if (W == 1 && step.s % kWide == 0) {
-        pass<P, kWide>(x, work, step.m, step.s / kWide, twiddles);
-      } else {
-        pass<P, W>(x, work, step.m, step.s, twiddles);
-      }
-    };
-    switch (step.p) {
-      case 2:
-        go.template operator()<2>();
-        break;
-      case 3:
-        go.template operator()<3>();
-        break;
-      case 4:
-        go.template operator()<4>();
-        break;
-      case 5:
-        go.template operator()<5>();
-        break;
-      case 8:
-        go.template operator()<8>();
-        break;
-      default:
-        const R* const roots = table_.data() + step.roots;
-        if (W == 1 && step.s % kWide == 0) {
-          passOfAny<kWide>(step.p, x, work, step.m, step.s / kWide, twiddles, roots);
-        } else {
-          passOfAny<W>(step.p, x, work, step.m, step.s, twiddles, roots);
-        }
-    }
-    std::swap(x, work);
-  }
-  return x;
+  return runPasses<W>(steps_.data(), static_cast<int64_t>(steps_.size()), table_.data(), x, work);
 }
 
 template <class R>
@@ -388,47 +459,15 @@ int64_t RealPlan<R>::bytes() const {
   return inner_->bytes() + static_cast<int64_t>(turns_.size() * sizeof(R));
 }
 
-// With Z the transform of the pairs and h = n / 2: E = Z[k] + conj Z[h - k] belongs to the even
-// numbers and O = -i (Z[k] - conj Z[h - k]) to the odd ones; 2 X[k] = E + w^k O, and
-// 2 conj X[h - k] = E - w^k O.
 template <class R>
 template <int W>
 void RealPlan<R>::unravel(Wave<R> x) const {
-  using V = Lanes<R, W>;
-  const int64_t h = n_ / 2;
-  const auto zero = get<W>(x, 0);
-  put<W, R>(x, 0, {zero.re + zero.im, V{}});
-  put<W, R>(x, h, {zero.re - zero.im, V{}});
-  const V half = spread<W>(R(0.5));
-  for (int64_t k = 1; k <= h / 2; ++k) {
-    const auto a = get<W>(x, k), b = get<W>(x, h - k);
-    const Pair<V> even = {a.re + b.re, a.im - b.im};
-    const auto odd = product(turned(Pair<V>{a.re - b.re, a.im + b.im}),
-                             spread<W>(turns_[static_cast<size_t>(2 * k)]),
-                             spread<W>(turns_[static_cast<size_t>(2 * k + 1)]));
-    const auto sum = even + odd, less = even - odd;
-    put<W, R>(x, k, {sum.re * half, sum.im * half});
-    put<W, R>(x, h - k, {less.re * half, -(less.im * half)});
-  }
+  unravelPairs<W>(x, n_, turns_.data());
 }
-
 template <class R>
 template <int W>
 void RealPlan<R>::ravel(Wave<R> x) const {
-  using V = Lanes<R, W>;
-  const int64_t h = n_ / 2;
-  const V first = get<W>(x.re), last = get<W>(x.re + h * W);
-  put<W, R>(x, 0, {first + last, first - last});
-  for (int64_t k = 1; k <= h / 2; ++k) {
-    const auto a = get<W>(x, k), b = get<W>(x, h - k);
-    const Pair<V> even = {a.re + b.re, a.im - b.im};
-    const auto odd =
-        product(Pair<V>{a.re - b.re, a.im + b.im}, spread<W>(turns_[static_cast<size_t>(2 * k)]),
-                spread<W>(-turns_[static_cast<size_t>(2 * k + 1)]));
-    // even + i odd, and conj even + i conj odd.
-    put<W, R>(x, k, {even.re - odd.im, even.im + odd.re});
-    put<W, R>(x, h - k, {even.re + odd.im, odd.re - even.im});
-  }
+  ravelPairs<W>(x, n_, turns_.data());
 }
 
 namespace {

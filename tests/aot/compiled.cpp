@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "codegen/llvm/jit.h"
+#include "runtime/ops/call.h"
 
 namespace wick::testing_aot {
 
@@ -172,6 +173,12 @@ Tensor tensorOf(const std::string& spec, uint64_t seed) {
   if (dtype == "i64") return fill(int64_t{}, 0, 4);
   if (dtype == "i32") return fill(int32_t{}, -50, 50);
   if (dtype == "f64") return fill(double{}, -3, 3);
+  if (dtype == "c64" || dtype == "c128") {
+    sizes.push_back(2);
+    n *= 2;
+    static const OperatorHandle kViewAsComplex("aten::view_as_complex", "");
+    return kViewAsComplex(dtype == "c64" ? fill(float{}, -3, 3) : fill(double{}, -3, 3));
+  }
   const Tensor floats = fill(float{}, -3, 3);
   if (dtype == "f16") return floats.to(DType::Half);
   if (dtype == "bf16") return floats.to(DType::BFloat16);

@@ -253,6 +253,96 @@ def main(x: Tensor, n: Tensor):
     a = x.repeat_interleave(2, 0), torch.repeat_interleave(x, 3), x.repeat_interleave(torch.tensor([2, 0, 1]), 0)
     return a, torch.repeat_interleave(x, torch.tensor([1, 2, 0, 3]), dim=1, output_size=6)
 )"},
+      {"complex_arithmetic", {"3x4xc64", "4xc64", "3x4xf32", "2x3xc128"}, R"(
+def main(x: Tensor, y: Tensor, r: Tensor, d: Tensor):
+    a = x + y, x - y * 2, x * y, x / y, x * r, r - x, x * (2 - 3j), torch.reciprocal(y), -x
+    b = torch.add(x, y, alpha=2), x ** 2, torch.addcmul(x, y, x, value=0.5), torch.lerp(x, x * 2, 0.25), torch.rsub(x, y)
+    c = x == y, x != x, torch.isnan(x / 0), torch.where(r > 0, x, y), x.masked_fill(r > 0, 1j), torch.isfinite(x)
+    return a, b, c, d * d.conj(), x.to(torch.complex128) * x, d.to(torch.complex64)
+)"},
+      {"complex_parts", {"3x4xc64", "3x4x2xf32", "3x4xf32", "5xc128"}, R"(
+def main(x: Tensor, p: Tensor, r: Tensor, d: Tensor):
+    z = torch.view_as_complex(p)
+    y = x.clone()
+    y.real.mul_(2)
+    y.imag.copy_(r)
+    w = x.t().clone()
+    w[1] = 3.0
+    w[:, 0] += z[0, 0]
+    a = torch.view_as_real(x * z), x.real, x.imag, x.conj(), torch.conj(z) * x, y, w
+    b = torch.complex(r, r * 2), torch.polar(torch.abs(r), r), torch.view_as_real(d), d.real + d.imag
+    return a, b, x.t(), torch.cat([x, z]), torch.stack([x, z], 1), x[:, 1:3], x.flip([0]), torch.roll(x, 1, 0), x.permute([1, 0]).contiguous(), r.to(torch.complex64)
+)"},
+      {"complex_functions", {"3x4xc64", "5xc128", "3x4xf32"}, R"(
+def main(x: Tensor, d: Tensor, r: Tensor):
+    out: List[Tensor] = []
+    for z in [x, d, x.t()]:
+        out += [torch.abs(z), torch.angle(z), torch.exp(z), torch.log(z), torch.sqrt(z), torch.sin(z), torch.cos(z), torch.tan(z)]
+        out += [torch.sinh(z), torch.cosh(z), torch.tanh(z), torch.asin(z), torch.acos(z), torch.atan(z), torch.asinh(z), torch.acosh(z), torch.atanh(z)]
+        out += [torch.log10(z), torch.log2(z), torch.rsqrt(z), torch.sigmoid(z), torch.sgn(z), z ** (1.5 + 1j), z ** z, (z - z).abs(), torch.sgn(z - z)]
+    return out, torch.abs(x * float("inf")), torch.pow(x, r)
+)"},
+      {"transforms", {"3x8xf32", "2x12xf64", "3x7xc64", "2x60xc128", "9x67xf32", "5x100xf32"}, R"(
+def main(x: Tensor, d: Tensor, z: Tensor, w: Tensor, p: Tensor, h: Tensor):
+    f = torch.fft
+    a = f.fft(x), f.ifft(x), f.rfft(x), f.irfft(f.rfft(x)), f.fft(z), f.ifft(z), f.fft(w), f.ifft(w, norm="ortho"), f.rfft(d, norm="forward")
+    b = f.fft(x, 5), f.rfft(x, 11), f.fft(x, 16, 0), f.irfft(z, 9), f.irfft(z, 12), f.irfft(z, 20), f.hfft(z), f.ihfft(x), f.hfft(z, 5), f.ihfft(d, norm="ortho")
+    c = f.rfft(p), f.fft(p), f.ifft(f.fft(p)), f.irfft(f.rfft(p), 67), f.fft(p.t()), f.rfft(h), f.irfft(f.rfft(h, dim=0), 5, 0), f.fft(h[:, 0]), f.fft(x[:, 1:2])
+    return a, b, c
+)"},
+      {"transforms_of_planes", {"2x6x8xf32", "2x6x5xc64", "3x4x5x6xf64"}, R"(
+def main(x: Tensor, z: Tensor, v: Tensor):
+    f = torch.fft
+    a = f.fft2(x), f.ifft2(z), f.rfft2(x), f.irfft2(f.rfft2(x)), f.irfft2(z, [6, 8]), f.fft2(x, dim=[0, 1]), f.rfft2(x, norm="ortho")
+    b = f.fftn(x), f.ifftn(z), f.rfftn(v), f.irfftn(f.rfftn(v)), f.fftn(v, dim=[1, 3]), f.rfftn(v, dim=[3, 0]), f.fftn(x, [4, 9], norm="forward")
+    return a, b, f.fftshift(f.fft2(x)), f.ifftshift(z), f.fftfreq(5) * x[0, 0, :5], f.rfftfreq(6)
+)"},
+      {"long_transforms", {"2x16384xf32", "1x16700xc64", "9000xf64"}, R"(
+def main(x: Tensor, z: Tensor, d: Tensor):
+    f = torch.fft
+    return f.rfft(x), f.fft(x), f.fft(z), f.irfft(f.rfft(d), 9000), f.fft(d[:8209])
+)"},
+      {"short_time", {"2x200xf32", "150xf64", "32xf32"}, R"(
+def main(x: Tensor, y: Tensor, v: Tensor):
+    w = torch.hann_window(32)
+    s = torch.stft(x, 32, 8, window=w, return_complex=True)
+    t = torch.stft(y, 25, return_complex=True, onesided=False, center=False)
+    a = s, torch.abs(s) ** 2, torch.angle(s), torch.view_as_real(s), t, torch.stft(x, 32, 16, 20, normalized=True, return_complex=True)
+    b = torch.istft(s, 32, 8, window=w), torch.istft(s[0], 32, 8, window=w, length=170), torch.istft(torch.stft(x, 32, window=torch.abs(v) + 0.1, return_complex=True), 32, window=torch.abs(v) + 0.1)
+    c = torch.istft(torch.stft(y, 24, 6, return_complex=True), 24, 6), torch.istft(torch.polar(torch.abs(s), torch.angle(s)), 32, 8, 32, w, normalized=True)
+    return a, b, c, torch.stft(x, 32, 8, window=v, return_complex=False)
+)"},
+      {"complex_sums", {"3x40xc64", "4x6x5xc128", "2x3x4xc64", "2x4x5xc64"}, R"(
+def main(x: Tensor, d: Tensor, a: Tensor, b: Tensor):
+    s = x.sum(), x.sum(1), x.sum(0), x.mean(), x.mean(1, True), d.sum(1), d.sum([0, 2]), d.mean(2), d.permute([2, 0, 1]).sum(0), x.t().mean(0), x[0, 0].sum()
+    c = torch.cumsum(x, 1), torch.cumsum(d, 0), torch.sum(x.real, 0, dtype=torch.complex64), torch.cumsum(d[0], -1)
+    p = torch.bmm(a, b), a[0] @ b[0], torch.matmul(a, b[0]), torch.einsum("bix,bxo->bio", a, b), torch.nn.functional.linear(a, b[0].t()), d @ d.transpose(1, 2)
+    return s, c, p
+)"},
+      {"complex_reads", {"4x5xc64", "3xi64", "3x5xc64", "3xc128"}, R"(
+def main(x: Tensor, i: Tensor, v: Tensor, d: Tensor):
+    k = i.unsqueeze(1).expand(3, 5)
+    y = x.clone()
+    y[i] = v
+    y[:, 1:3] = v[0, 0]
+    a = x[i], x[:, i], x[i, i], torch.index_select(x, 1, i), torch.gather(x, 0, k), torch.take(x, i), d[i - 3], torch.index_put(x, [i], v)
+    return a, y, torch.scatter(x, 0, k, v), torch.index_copy(x, 0, i, v), torch.where(x.real > 0, x, x.conj()), x.repeat([2, 1]), x.unfold(1, 2, 1), torch.nn.functional.pad(x, [1, 1])
+)"},
+      {"spectral_layer", {"2x3x8x8xf32", "3x4x3x3xc64", "1x6x4xf32", "6x2xc64"}, R"(
+def main(x: Tensor, w: Tensor, q: Tensor, f: Tensor):
+    h = torch.fft.rfft2(x)
+    out = torch.zeros([2, 4, 8, 5], dtype=torch.complex64)
+    out[:, :, :3, :3] = torch.einsum("bixy,ioxy->boxy", h[:, :, :3, :3], w)
+    out[:, :, -3:, :3] = torch.einsum("bixy,ioxy->boxy", h[:, :, -3:, :3], w)
+    r = torch.view_as_complex(q.reshape([1, 6, 2, 2])) * f
+    return torch.fft.irfft2(out, s=[8, 8]), torch.view_as_real(r).flatten(2)
+)"},
+      {"narrow_sums", {"4x5xf16", "3xi64", "3x5xf16", "6x3xbf16"}, R"(
+def main(x: Tensor, i: Tensor, v: Tensor, b: Tensor):
+    a = torch.cumsum(x, 1), torch.cumsum(b, 0), torch.cumprod(x, 0), torch.logcumsumexp(x, 1), torch.cumsum(x, 0, dtype=torch.float32)
+    c = torch.index_add(x, 0, i, v), torch.index_add(x, 0, i, v, alpha=0.3), torch.index_add(b, 0, i, b[:3])
+    return a, c, torch.scatter_add(x, 0, i.unsqueeze(1).expand(3, 5), v), torch.index_put(x, [i], v, True)
+)"},
       {"factors", {"2x4x4xf32", "2x4x3xf32"}, R"(
 def main(x: Tensor, b: Tensor):
     l = torch.linalg

@@ -116,7 +116,7 @@ std::vector<Script> scriptsWithPlainResults() {
 }
 
 // Compiled so far, of those of the tests; more may be, and never fewer.
-constexpr size_t kLeastFolded = 141, kLeastRecorded = 135;
+constexpr size_t kLeastFolded = 142, kLeastRecorded = 136;
 
 struct Rate {
   size_t compiled = 0, of = 0;

@@ -15,26 +15,41 @@ using OptDims = std::optional<DimVector>;
 using OptInt = std::optional<int64_t>;
 using Norm = std::optional<std::string>;
 
+// As transforms on the CPU scale their results: each part by itself, so that zeros keep their signs.
+Tensor scaled(const Tensor& t, double scale) {
+  static const OperatorHandle kParts("aten::view_as_real", ""), kWhole("aten::view_as_complex", "");
+  if (scale == 1) return t;
+  if (!isComplex(t.dtype())) return ops::mulScalar(t, Scalar(scale));
+  return kWhole(ops::mulScalar(kParts(t), Scalar(scale)));
+}
+
 // The transforms of runtime/kernels/fft.h. Those of tensors elsewhere are operators, for which a device
-// has kernels; they are not scaled, and of one sign.
+// has kernels; real ones are not scaled, and of one sign.
 Tensor complexToComplex(const Tensor& x, IntSpan dims, bool forward, double scale) {
   static const OperatorHandle kTransform{"aten::_fft_c2c", ""};
   if (x.device().isCpu()) return fft::complexToComplex(x, dims, forward, scale);
-  const Tensor out = kTransform(x, DimVector(dims), int64_t{0}, forward);
-  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+  // Along several dimensions the first result is scaled, so that kernels that add as the CPU does round as it does, too.
+  double count = 1;
+  for (const int64_t d : dims) count *= static_cast<double>(x.size(d));
+  const int64_t normalization = scale == 1                      ? 0
+                                : scale == 1 / std::sqrt(count) ? 1
+                                : scale == 1 / count            ? 2
+                                                                : 0;
+  const Tensor out = kTransform(x, DimVector(dims), normalization, forward);
+  return normalization == 0 ? scaled(out, scale) : out;
 }
 Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale) {
   static const OperatorHandle kTransform{"aten::_fft_r2c", ""};
   if (x.device().isCpu()) return fft::realToComplex(x, dim, forward, onesided, scale);
   Tensor out = kTransform(x, DimVector{dim}, int64_t{0}, onesided);
   if (!forward) out = ops::conj(out);
-  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+  return scaled(out, scale);
 }
 Tensor complexToReal(const Tensor& x, int64_t dim, int64_t n, bool forward, double scale) {
   static const OperatorHandle kTransform{"aten::_fft_c2r", ""};
   if (x.device().isCpu()) return fft::complexToReal(x, dim, n, forward, scale);
   const Tensor out = kTransform(forward ? ops::conj(x) : x, DimVector{dim}, int64_t{0}, n);
-  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+  return scaled(out, scale);
 }
 
 // What a transform of `count` elements is multiplied by.
