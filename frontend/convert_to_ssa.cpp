@@ -4,7 +4,7 @@
 //   of the
 //      If or Loop: a Load of the variable at the end of the block, a Store of the output behind the
 //      node. Loops also take the variable in: a Load before the node, a Store of the block input at
-//      the top.
+//      the top. A variable that was only narrowed by conditions is what it was before, and stays.
 //   2. Turn break and continue into prim::LoopContinuation(condition, carried…): the condition is
 //   False for
 //      a break and a copy of the loop's condition for a continue; the carried values are Loads at
@@ -57,7 +57,12 @@ class VariableCarrier {
 
  private:
   // In the order of names, which printed source keeps when it is compiled again.
-  using Defined = std::map<std::string, TypePtr, NaturalLess>;
+  struct Variable {
+    TypePtr type;
+    // The block has only narrowed the type of what the variable was at its start.
+    bool only_refined = false;
+  };
+  using Defined = std::map<std::string, Variable, NaturalLess>;
 
   // Returns what the block itself stores, with the types at its end.
   Defined block(Block* b) {
@@ -66,7 +71,11 @@ class VariableCarrier {
       Node* node = *it;
       ++it;
       if (node->kind() == prim::Store) {
-        scopes_.set(variableOf(node), node->input(0)->type());
+        const std::string name = variableOf(node);
+        const Variable* before = scopes_.findInScope(name);
+        const bool only_refined =
+            isRefinement(node->input(0), name) && (!before || before->only_refined);
+        scopes_.set(name, {node->input(0)->type(), only_refined});
       } else if (node->kind() == prim::If) {
         branch(node);
       } else if (node->kind() == prim::Loop) {
@@ -76,14 +85,20 @@ class VariableCarrier {
       }
     }
     Defined defined;
-    for (auto& [name, type] : scopes_.pop()) defined.emplace(name, std::move(type));
+    for (auto& [name, variable] : scopes_.pop()) defined.emplace(name, std::move(variable));
     return defined;
   }
 
   void store(Node* after, const std::string& name, Value* value) {
     Node* store = graph_.createStore(name, value);
     store->insertAfter(after);
-    scopes_.set(name, value->type());
+    scopes_.set(name, {value->type()});
+  }
+
+  static bool isRefinement(const Value* value, const std::string& name) {
+    if (value->node()->kind() != prim::unchecked_cast) return false;
+    const Node* of = value->node()->input(0)->node();
+    return of->kind() == prim::Load && variableOf(of) == name;
   }
 
   Value* loadAt(Block* b, const std::string& name, const TypePtr& type) {
@@ -91,8 +106,8 @@ class VariableCarrier {
   }
 
   TypePtr typeOutside(const std::string& name) const {
-    const TypePtr* found = scopes_.find(name);
-    return found ? *found : nullptr;
+    const Variable* found = scopes_.find(name);
+    return found ? found->type : nullptr;
   }
 
   void branch(Node* node) {
@@ -100,19 +115,29 @@ class VariableCarrier {
     Defined in_false = block(node->blocks().at(1));
     auto typeIn = [&](const Defined& defined, const std::string& name) {
       auto it = defined.find(name);
-      return it == defined.end() ? typeOutside(name) : it->second;
+      return it == defined.end() ? typeOutside(name) : it->second.type;
+    };
+    auto isChanged = [](const Defined& defined, const std::string& name) {
+      auto it = defined.find(name);
+      return it != defined.end() && !it->second.only_refined;
     };
     std::set<std::string, NaturalLess> names;
-    for (const auto& [name, type] : in_true) names.insert(name);
-    for (const auto& [name, type] : in_false) names.insert(name);
+    for (const auto& [name, variable] : in_true) names.insert(name);
+    for (const auto& [name, variable] : in_false) names.insert(name);
     Node* after = node;
     for (const std::string& name : names) {
       TypePtr a = typeIn(in_true, name);
       TypePtr b = typeIn(in_false, name);
       if (!a || !b) continue;  // defined on one path only: not visible afterwards
+      TypePtr type = unified(node, name, a, b);
+      const TypePtr outer = typeOutside(name);
+      if (!isChanged(in_true, name) && !isChanged(in_false, name) && outer &&
+          sameType(type, outer)) {
+        continue;
+      }
       node->blocks()[0]->registerOutput(loadAt(node->blocks()[0], name, a));
       node->blocks()[1]->registerOutput(loadAt(node->blocks()[1], name, b));
-      Value* out = node->addOutput(unified(node, name, a, b));
+      Value* out = node->addOutput(std::move(type));
       store(after, name, out);
       after = after->next();
     }
@@ -125,10 +150,12 @@ class VariableCarrier {
     Node* after = node;
     Node* first =
         body->nodes().begin() == body->nodes().end() ? body->returnNode() : *body->nodes().begin();
-    for (const auto& [name, type] : in_body) {
+    for (const auto& [name, variable] : in_body) {
+      const TypePtr& type = variable.type;
       TypePtr outer = typeOutside(name);
       if (!outer) continue;  // local to one iteration
       TypePtr carried = unified(node, name, outer, type);
+      if (variable.only_refined && sameType(carried, outer)) continue;
       Node* before = graph_.createLoad(name, outer);
       before->insertBefore(node);
       node->addInput(before->output());
@@ -143,7 +170,7 @@ class VariableCarrier {
   }
 
   Graph& graph_;
-  ScopedMap<TypePtr> scopes_;
+  ScopedMap<Variable> scopes_;
 
  public:
   // For each loop, the variables it carries in the order of its outputs.

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
+#include "frontend/mentioned_names.h"
 
 namespace wick {
 
@@ -27,8 +28,7 @@ CondValue Emitter::emitCond(const Expr& expr) {
     case TK_AND:
     case TK_OR: {
       BinOp op(expr.tree());
-      return emitShortCircuit(
-          expr.range(), op.lhs(), [&] { return emitCond(op.rhs()); }, expr.kind() == TK_OR);
+      return emitShortCircuit(expr.range(), op.lhs(), op.rhs(), expr.kind() == TK_OR);
     }
     case TK_NOT: {
       CondValue v = emitCond(UnaryOp(expr.tree()).operand());
@@ -66,27 +66,37 @@ CondValue Emitter::emitCond(const Expr& expr) {
   return {value, RefinementSet(), known};
 }
 
-CondValue Emitter::emitShortCircuit(const SourceRange& range, const Expr& first,
-                                    const std::function<CondValue()>& second, bool is_or) {
+RefinementSet Emitter::refinementsFor(const Expr& expr, const RefinementList& refinements) {
+  if (refinements.empty()) return {};
+  return {refinements.of(mentionedNames(expr.tree(), *env_)), {}};
+}
+
+CondValue Emitter::emitShortCircuit(const SourceRange& range, const Expr& first, const Expr& second,
+                                    bool is_or) {
   CondValue lhs = emitCond(first);
   // Decided by the first operand: the second is not looked at.
   if (lhs.known) {
     if (*lhs.known == is_or) return lhs;
     // The refinements of a decided operand hold while the other is compiled.
     insertRefinements(range, is_or ? !lhs.refinements : lhs.refinements);
-    CondValue rhs = second();
+    CondValue rhs = emitCond(second);
     RefinementSet both =
         is_or ? lhs.refinements || rhs.refinements : lhs.refinements && rhs.refinements;
     return {rhs.value, both, rhs.known};
   }
+  // Of n operands in a row each sees what those before it have proved, so only what it can notice
+  // is written down.
+  const RefinementSet& proved = lhs.refinements;
+  const RefinementSet seen = refinementsFor(second, (is_or ? !proved : proved).active());
   std::optional<CondValue> rhs;
   auto emitSecond = [&] {
-    rhs = second();
+    rhs = emitCond(second);
     return rhs->value;
   };
   auto shortcut = [&] { return constant(IValue(is_or)); };
-  Value* value = is_or ? emitValueIf(range, lhs, shortcut, emitSecond, nullptr)
-                       : emitValueIf(range, lhs, emitSecond, shortcut, nullptr);
+  const CondValue test{lhs.value, is_or ? !seen : seen, std::nullopt};
+  Value* value = is_or ? emitValueIf(range, test, shortcut, emitSecond, nullptr)
+                       : emitValueIf(range, test, emitSecond, shortcut, nullptr);
   RefinementSet both =
       is_or ? lhs.refinements || rhs->refinements : lhs.refinements && rhs->refinements;
   std::optional<bool> known;
@@ -111,8 +121,8 @@ CondValue Emitter::emitIsNone(const BinOp& op) {
   Value* tested_value = b == Noneness::kAlways ? lhs : rhs;
   if ((a == Noneness::kAlways || b == Noneness::kAlways) && tested.kind() == TK_VAR) {
     if (TypePtr present = withoutNone(tested_value->type())) {
-      Refinement not_none{Var(tested.tree()).name().name(), present};
-      refinements = is ? RefinementSet({}, {not_none}) : RefinementSet({not_none}, {});
+      const std::vector<Refinement> not_none = {{Var(tested.tree()).name().name(), present}};
+      refinements = is ? RefinementSet({}, not_none) : RefinementSet(not_none, {});
     }
   }
   return {value, refinements, std::nullopt};
@@ -217,7 +227,7 @@ CondValue Emitter::emitCompareChain(const CompareChain& chain) {
 }
 
 void Emitter::insertRefinements(const SourceRange& range, const RefinementSet& refinements) {
-  for (const Refinement& r : refinements.active()) {
+  for (const Refinement& r : refinements.active().all()) {
     SugaredValuePtr found = env_->findInAnyFrame(r.name);
     Value* value = found ? asSimple(found) : nullptr;
     // A type that is narrower already (by another refinement) stays.

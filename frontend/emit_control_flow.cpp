@@ -10,6 +10,15 @@
 
 namespace wick {
 
+namespace {
+
+// Whether a variable of this type before an If may become a union behind it.
+bool joinsToUnion(const TypePtr& outer) {
+  return outer && (outer->kind() == TypeKind::Union || outer->isSubtypeOf(*types::Number()));
+}
+
+}  // namespace
+
 void Emitter::emitIf(const If& stmt) {
   CondValue cond = emitCond(stmt.cond());
   emitIfElse(
@@ -48,6 +57,22 @@ std::shared_ptr<Environment> Emitter::emitBranch(Block* block, const RefinementS
   return popFrame();
 }
 
+// Whether the branches have at most proved something about the variable, and nothing of it is left
+// behind the If. So a long chain of `elif` does not hand each variable out through all its levels.
+bool Emitter::isAsBefore(const std::string& name, const Environment& one,
+                         const Environment& other) const {
+  const TypePtr before = env_->typeOf(name);
+  if (!before) return false;
+  for (const Environment* branch : {&one, &other}) {
+    if (branch->definesVariable(name) && !branch->isOnlyRefined(name)) return false;
+  }
+  const TypePtr a = one.typeOf(name);
+  const TypePtr b = other.typeOf(name);
+  if (!a || !b) return false;
+  auto unified = unifyTypes(a, b, joinsToUnion(before));
+  return unified && sameType(*unified, before);
+}
+
 // A variable is visible after the If when every path that gets there has defined it.
 void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in_true,
                            Environment& in_false) {
@@ -58,10 +83,12 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
   if (true_exits && false_exits) return;
 
   std::set<std::string> names;
+  const bool exits = true_exits || false_exits;
   auto collect = [&](Environment& here, Environment& there, Block* there_block, bool there_exits,
                      const char* where) {
     InsertPointGuard inside(there_block);
     for (const std::string& name : here.definedVariables()) {
+      if (!exits && isAsBefore(name, here, there)) continue;
       if (there_exits || there.findInAnyFrame(name)) {
         names.insert(name);
       } else {
@@ -105,9 +132,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
     if (SugaredValuePtr before = env_->findInAnyFrame(name)) {
       if (Value* v = asSimple(before)) outer = v->type();
     }
-    bool to_union =
-        outer && (outer->kind() == TypeKind::Union || outer->isSubtypeOf(*types::Number()));
-    auto unified = unifyTypes(a->type(), b->type(), to_union);
+    auto unified = unifyTypes(a->type(), b->type(), joinsToUnion(outer));
     if (!unified) {
       std::string types =
           fmt::format("is set to type {} in the true branch and type {} in the false branch",
@@ -147,11 +172,12 @@ void collectInLoops(const List<Stmt>& statements, std::vector<std::string>& out)
 // or the assignment might not fit.
 RefinementSet refinementsOfBody(const While& loop, const RefinementSet& refinements) {
   if (refinements.active().empty()) return refinements;
-  std::vector<std::string> assigned;
-  collectInLoops(loop.body(), assigned);
+  std::vector<std::string> found;
+  collectInLoops(loop.body(), found);
+  const KeyedSet<std::string> assigned(found.begin(), found.end());
   std::vector<Refinement> out;
-  for (const Refinement& r : refinements.active()) {
-    if (std::find(assigned.begin(), assigned.end(), r.name) == assigned.end()) out.push_back(r);
+  for (const Refinement& r : refinements.active().all()) {
+    if (!assigned.contains(r.name)) out.push_back(r);
   }
   return RefinementSet(std::move(out), {});
 }

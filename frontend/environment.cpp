@@ -116,6 +116,7 @@ void Environment::set(const SourceRange& range, const std::string& name,
     }
   }
   errors_.erase(name);
+  refined_.erase(name);
   if (!simple) {
     types_.erase(name);
     values_[name] = value;
@@ -139,8 +140,10 @@ void Environment::set(const SourceRange& range, const std::string& name,
 void Environment::refine(const SourceRange& range, const std::string& name, Value* value,
                          const TypePtr& before) {
   const TypePtr wider = widerType(name);
+  const bool only_refined = types_.count(name) == 0 || isOnlyRefined(name);
   set(range, name, value);
   wider_[name] = wider ? wider : before;
+  if (only_refined) refined_.insert(name);
 }
 
 TypePtr Environment::widerType(const std::string& name) const {
@@ -154,6 +157,7 @@ TypePtr Environment::widerType(const std::string& name) const {
 
 void Environment::setType(const std::string& name, TypePtr type, const TypePtr& wider) {
   errors_.erase(name);
+  refined_.erase(name);
   if (wider) wider_[name] = wider;
   types_[name] = std::move(type);
 }
@@ -171,6 +175,7 @@ void Environment::remove(const SourceRange& range, const std::string& name) {
   if (findInThisFrame(name)) {
     values_.erase(name);
     types_.erase(name);
+    refined_.erase(name);
     errors_[name] = {range, "it was deleted"};
   }
 }
@@ -204,6 +209,24 @@ const Environment::Absence* Environment::findAbsence(Absences Environment::*kind
     auto it = (e->*kind).find(name);
     if (it != (e->*kind).end()) return &it->second;
     if (e->isBoundary(name)) break;
+  }
+  return nullptr;
+}
+
+const SugaredValue* Environment::findSugared(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->outer_) {
+    auto value = e->values_.find(name);
+    if (value != e->values_.end()) return value->second.get();
+    if (e->types_.count(name) != 0 || e->isBoundary(name)) break;
+  }
+  return nullptr;
+}
+
+TypePtr Environment::typeOf(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->outer_) {
+    auto type = e->types_.find(name);
+    if (e->values_.count(name) == 0 && type != e->types_.end()) return type->second;
+    if (e->values_.count(name) != 0 || e->isBoundary(name)) break;
   }
   return nullptr;
 }

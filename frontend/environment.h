@@ -71,6 +71,15 @@ class Environment : public std::enable_shared_from_this<Environment> {
   SugaredValuePtr findInThisFrame(const std::string& name);
   SugaredValuePtr findInParentFrame(const std::string& name);
   SugaredValuePtr findInAnyFrame(const std::string& name);
+  // What findInAnyFrame() would find, if it is no first-class value; leaves the graph alone.
+  const SugaredValue* findSugared(const std::string& name) const;
+  // The type of the first-class variable that findInAnyFrame() would find, or null; leaves the
+  // graph alone.
+  TypePtr typeOf(const std::string& name) const;
+  // Whether this frame stores the first-class variable.
+  bool definesVariable(const std::string& name) const { return types_.contains(name); }
+  // Whether this frame has the variable only because a condition proved something about it.
+  bool isOnlyRefined(const std::string& name) const { return refined_.contains(name); }
   // Whether findInAnyFrame() would find it; leaves the graph alone.
   bool isVisible(const std::string& name) const;
   // The name under which an enclosing frame stores the variable.
@@ -115,6 +124,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   KeyedMap<std::string, SugaredValuePtr> values_;
   KeyedMap<std::string, TypePtr> types_;
   KeyedMap<std::string, TypePtr> wider_;  // of refined variables, before
+  KeyedSet<std::string> refined_;         // of types_, those that nothing else has set
   bool loop_ = false;
   Absences errors_;
   Absences hints_;

@@ -113,6 +113,7 @@ class Emitter {
                   const Body& false_branch);
   std::shared_ptr<Environment> emitBranch(Block* block, const RefinementSet& refinements,
                                           const Body& body);
+  bool isAsBefore(const std::string& name, const Environment& one, const Environment& other) const;
   void joinBranches(const SourceRange& range, Node* node, Environment& in_true,
                     Environment& in_false);
   void emitWhile(const While& stmt);
@@ -126,8 +127,10 @@ class Emitter {
 
   // emit_conditions.cpp
   CondValue emitCond(const Expr& expr);
-  CondValue emitShortCircuit(const SourceRange& range, const Expr& first,
-                             const std::function<CondValue()>& second, bool is_or);
+  CondValue emitShortCircuit(const SourceRange& range, const Expr& first, const Expr& second,
+                             bool is_or);
+  // Those that make a difference to `expr`, when they hold.
+  RefinementSet refinementsFor(const Expr& expr, const RefinementList& refinements);
   CondValue emitIsNone(const BinOp& op);
   CondValue emitIsInstance(const Apply& apply);
   CondValue emitHasAttr(const Apply& apply);

@@ -1,14 +1,16 @@
 #include "frontend/refinement.h"
 
+#include <algorithm>
+
 namespace wick {
 
 namespace {
 
-const TypePtr* find(const std::vector<Refinement>& set, const std::string& name) {
-  for (auto it = set.rbegin(); it != set.rend(); ++it) {
-    if (it->name == name) return &it->type;
-  }
-  return nullptr;
+// The last that is said about each variable.
+KeyedMap<std::string, TypePtr> lastOf(const RefinementList& list) {
+  KeyedMap<std::string, TypePtr> out;
+  for (const Refinement& r : list.all()) out[r.name] = r.type;
+  return out;
 }
 
 bool isTypeGroup(TypeKind kind) {
@@ -23,19 +25,68 @@ bool covers(const TypePtr& candidate, const TypePtr& type) {
 
 }  // namespace
 
-RefinementSet::Refinements RefinementSet::all(const Refinements& a, const Refinements& b) {
-  Refinements out = a;
-  out.insert(out.end(), b.begin(), b.end());
+std::span<const Refinement> RefinementList::all() const {
+  if (!store_) return {};
+  return std::span(store_->entries).first(size_);
+}
+
+std::vector<Refinement> RefinementList::of(const std::vector<std::string>& names) const {
+  if (empty()) return {};
+  std::vector<size_t> found;
+  for (const std::string& name : names) {
+    auto it = store_->positions.find(name);
+    if (it == store_->positions.end()) continue;
+    for (size_t position : it->second) {
+      if (position < size_) found.push_back(position);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<Refinement> out;
+  for (size_t position : found) out.push_back(store_->entries[position]);
   return out;
 }
 
-RefinementSet::Refinements RefinementSet::common(const Refinements& a, const Refinements& b) {
-  Refinements out;
-  for (const Refinement& r : a) {
-    const TypePtr* mine = find(a, r.name);
-    const TypePtr* other = find(b, r.name);
-    if (!other || find(out, r.name)) continue;
-    if (auto unified = unifyTypes(*mine, *other, true)) out.push_back({r.name, *unified});
+void RefinementList::append(std::span<const Refinement> more) {
+  if (more.empty()) return;
+  if (!store_ || store_->entries.size() != size_) {
+    // Another row has gone on from here.
+    auto own = std::make_shared<Store>();
+    const std::span<const Refinement> before = all();
+    own->entries.assign(before.begin(), before.end());
+    for (size_t i = 0; i < size_; ++i) own->positions[own->entries[i].name].push_back(i);
+    store_ = std::move(own);
+  }
+  for (const Refinement& r : more) {
+    std::vector<size_t>& positions = store_->positions[r.name];
+    // What is known already need not be said again.
+    if (!positions.empty() && sameType(store_->entries[positions.back()].type, r.type)) continue;
+    positions.push_back(store_->entries.size());
+    store_->entries.push_back(r);
+  }
+  size_ = store_->entries.size();
+}
+
+RefinementList RefinementSet::all(const RefinementList& a, const RefinementList& b) {
+  RefinementList out = a;
+  // A copy: both may share what they hold.
+  const std::span<const Refinement> more = b.all();
+  out.append(std::vector<Refinement>(more.begin(), more.end()));
+  return out;
+}
+
+RefinementList RefinementSet::common(const RefinementList& a, const RefinementList& b) {
+  if (a.empty() || b.empty()) return {};
+  const KeyedMap<std::string, TypePtr> mine = lastOf(a);
+  const KeyedMap<std::string, TypePtr> others = lastOf(b);
+  KeyedSet<std::string> done;
+  std::vector<Refinement> out;
+  for (const Refinement& r : a.all()) {
+    auto other = others.find(r.name);
+    if (other == others.end() || done.contains(r.name)) continue;
+    auto unified = unifyTypes(mine.at(r.name), other->second, true);
+    if (!unified) continue;
+    done.insert(r.name);
+    out.push_back({r.name, *unified});
   }
   return out;
 }

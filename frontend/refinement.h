@@ -2,10 +2,13 @@
 // x in the branch that they guard.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/keyed_hash.h"
 #include "ir/graph.h"
 
 namespace wick {
@@ -15,11 +18,34 @@ struct Refinement {
   TypePtr type;
 };
 
+// A row of refinements. Rows that grow out of each other share what they have in common, so that a
+// conjunction of n conditions takes memory for n.
+class RefinementList {
+ public:
+  RefinementList() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  RefinementList(const std::vector<Refinement>& refinements) { append(refinements); }
+
+  bool empty() const { return size_ == 0; }
+  std::span<const Refinement> all() const;
+  // Those of these variables, in their order.
+  std::vector<Refinement> of(const std::vector<std::string>& names) const;
+  void append(std::span<const Refinement> more);
+
+ private:
+  struct Store {
+    std::vector<Refinement> entries;
+    KeyedMap<std::string, std::vector<size_t>> positions;
+  };
+  std::shared_ptr<Store> store_;  // may hold more than belongs to this row
+  size_t size_ = 0;
+};
+
 // The refinements that hold when a condition is true and when it is false.
 class RefinementSet {
  public:
   RefinementSet() = default;
-  RefinementSet(std::vector<Refinement> when_true, std::vector<Refinement> when_false)
+  RefinementSet(RefinementList when_true, RefinementList when_false)
       : when_true_(std::move(when_true)), when_false_(std::move(when_false)) {}
 
   RefinementSet operator&&(const RefinementSet& other) const {
@@ -30,15 +56,14 @@ class RefinementSet {
     return RefinementSet(common(when_true_, other.when_true_), all(when_false_, other.when_false_));
   }
   RefinementSet operator!() const { return RefinementSet(when_false_, when_true_); }
-  const std::vector<Refinement>& active() const { return when_true_; }
+  const RefinementList& active() const { return when_true_; }
 
  private:
-  using Refinements = std::vector<Refinement>;
-  static Refinements all(const Refinements& a, const Refinements& b);
-  static Refinements common(const Refinements& a, const Refinements& b);
+  static RefinementList all(const RefinementList& a, const RefinementList& b);
+  static RefinementList common(const RefinementList& a, const RefinementList& b);
 
-  Refinements when_true_;
-  Refinements when_false_;
+  RefinementList when_true_;
+  RefinementList when_false_;
 };
 
 // A condition: its value, what it implies, and its outcome where that is known when compiling (then

@@ -38,6 +38,14 @@ class ScopedMap {
     found.back().value = std::move(value);
   }
 
+  // The entry of the innermost scope, or null.
+  const T* findInScope(const std::string& name) const {
+    auto at = entries_.find(name);
+    const bool here =
+        at != entries_.end() && !at->second.empty() && at->second.back().depth == scopes_.size();
+    return here ? &at->second.back().value : nullptr;
+  }
+
   // The innermost entry, or null.
   const T* find(const std::string& name) const {
     auto at = entries_.find(name);

@@ -1,4 +1,6 @@
 // What graphs programs become.
+#include <fmt/format.h>
+
 #include "tests/frontend/emitter_testing.h"
 
 namespace wick {
@@ -60,6 +62,94 @@ TEST_F(EmitterTest, NoneChecksRefine) {
   EXPECT_EQ(schemaOf("def f(x: Optional[int], y: int):\n"
                      "    return x is not None and x > y\n"),
             "f(int? x, int y) -> bool");
+}
+
+// Each operand knows what those before it have proved, wherever it reads the variable.
+TEST_F(EmitterTest, OperandsReadWhatEarlierOnesProved) {
+  const auto resultOf = [&](const std::string& condition, const std::string& before = "") {
+    return schemaOf("def f(x: Optional[int], y: Optional[int], z: Union[int, str]):\n" + before +
+                    "    return " + condition + "\n");
+  };
+  const std::string expected = "f(int? x, int? y, Union(int, str) z) -> bool";
+  EXPECT_EQ(resultOf("x is not None and y is not None and x > y"), expected);
+  EXPECT_EQ(resultOf("x is None or y is None or x > y"), expected);
+  EXPECT_EQ(resultOf("x is not None and (y is None or x > y)"), expected);
+  EXPECT_EQ(resultOf("x is not None and isinstance(z, int) and x > z"), expected);
+  EXPECT_EQ(resultOf("not (x is None) and [x + i for i in range(3)][0] > 1"), expected);
+  EXPECT_EQ(resultOf("x is not None and len([x + 1]) > 0"), expected);
+  EXPECT_EQ(resultOf("x is not None and (lambda a: a > x)(1)"), expected);
+  // The body of a local function is compiled where it is called.
+  EXPECT_EQ(resultOf("x is not None and more() > 1", "    more = lambda: x + 1\n"), expected);
+  EXPECT_EQ(resultOf("x is not None and outer() > 1",
+                     "    more = lambda: x + 1\n    outer = lambda: more() + 1\n"),
+            expected);
+  EXPECT_THROW(resultOf("x is not None or x > 1"), CompileError);
+  EXPECT_THROW(resultOf("(x is not None or y is not None) and x > 1"), CompileError);
+}
+
+// Behind the If a variable is what it was before when the branches only looked at it.
+TEST_F(EmitterTest, NarrowedVariablesAreNotHandedOut) {
+  const std::string g = graphOf(
+      "def f(x: Optional[int], y: Union[int, str]):\n"
+      "    r = 0\n"
+      "    if x is not None and isinstance(y, int):\n"
+      "        r = x + y\n"
+      "    elif isinstance(y, str):\n"
+      "        r = 2\n"
+      "    while x is not None:\n"
+      "        r += x\n"
+      "    return r, x, y\n");
+  EXPECT_TRUE(holds(g, "int = prim::If"));
+  EXPECT_FALSE(holds(g, "int? = prim::If")) << g;
+  EXPECT_FALSE(holds(g, "Union(int, str) = prim::If")) << g;
+  EXPECT_TRUE(holds(g, "prim::TupleConstruct(%r")) << g;
+  // Assigned: joined as always.
+  EXPECT_EQ(schemaOf("def f(x: Optional[int], c: bool):\n"
+                     "    if x is None:\n"
+                     "        x = 1\n"
+                     "    return x + 1\n"),
+            "f(int? x, bool c) -> int");
+  EXPECT_EQ(schemaOf("def f(x: Optional[int], c: bool):\n"
+                     "    if x is not None:\n"
+                     "        if c:\n"
+                     "            x = None\n"
+                     "    return x\n"),
+            "f(int? x, bool c) -> int?");
+  EXPECT_EQ(schemaOf("def f(x: Union[int, str, None]):\n"
+                     "    if isinstance(x, int):\n"
+                     "        pass\n"
+                     "    elif x is None:\n"
+                     "        return 'none'\n"
+                     "    else:\n"
+                     "        x = 'text'\n"
+                     "    return 'some'\n"),
+            "f(Union(int, NoneType, str) x) -> str");
+}
+
+// Sizes that took quadratic time for hours, and memory without end.
+TEST_F(EmitterTest, LongRowsOfConditionsAboutTypes) {
+  constexpr int kCount = 3000;
+  constexpr int kChained = 1000;
+  std::string parameters;
+  std::string conjunction;
+  std::string disjunction;
+  std::string chain = "    r = -1\n    if x0 is None:\n        r = 0\n";
+  for (int i = 0; i < kCount; ++i) {
+    parameters += fmt::format("{}x{}: Optional[int] = 3", i == 0 ? "" : ", ", i);
+    conjunction += fmt::format("{}x{} is not None", i == 0 ? "" : " and ", i);
+    disjunction += fmt::format("{}x{} is None", i == 0 ? "" : " or ", i);
+    if (i > 0 && i < kChained) chain += fmt::format("    elif x{0} is None:\n        r = {0}\n", i);
+  }
+  const auto whole = [&](const std::string& body) { return "def f(" + parameters + "):\n" + body; };
+  for (const std::string& body :
+       {"    if " + conjunction + ":\n        return x0\n    return 1\n",
+        "    return " + conjunction + "\n", "    return " + disjunction + "\n",
+        "    if " + disjunction + ":\n        return 1\n    return x0\n",
+        "    assert " + conjunction + "\n    return x0\n",
+        "    while " + conjunction + ":\n        return x0\n    return 1\n",
+        chain + "    return r\n"}) {
+    EXPECT_NO_THROW(schemaOf(whole(body)));
+  }
 }
 
 TEST_F(EmitterTest, DecidedBranchesAreNotCompiled) {
