@@ -205,6 +205,20 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
   finishDerived(*this, destination, results[0]);
 }
 
+namespace {
+
+// Refuses a tensor of which elements share memory as the place of a result.
+void checkElementsApart(const Tensor& out) {
+  for (int64_t d = 0; out.numel() > 0 && d < out.dim(); ++d) {
+    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
+               "unsupported operation: more than one element of the written-to tensor refers to a "
+               "single memory location. Please clone() the tensor before performing the "
+               "operation.");
+  }
+}
+
+}  // namespace
+
 void finishDerived(const Operator& op, const Tensor& destination, IValue& result) {
   const Tensor given = result.toTensor();
   if (given.isSame(destination)) return;
@@ -220,6 +234,7 @@ void finishDerived(const Operator& op, const Tensor& destination, IValue& result
   if (!std::ranges::equal(destination.sizes(), given.sizes())) {
     destination.resize(given.sizes());
   }
+  if (op.form() == Operator::Form::Out) checkElementsApart(destination);
   destination.copyFrom(given);
   result = IValue(destination);
 }

@@ -6,6 +6,8 @@ namespace wick::reduce {
 
 namespace {
 
+constexpr int64_t kMostDims = 64;  // PyTorch's masks of dimensions have a bit for each
+
 // Merges neighbours that one stride walks through.
 void coalesce(std::vector<Dim>& dims) {
   std::stable_sort(dims.begin(), dims.end(),
@@ -42,6 +44,8 @@ Plan makePlan(const Tensor& in, const std::vector<bool>& mask) {
 }
 
 std::vector<bool> dimMask(const char* op, const Tensor& in, IntSpan dims) {
+  WICK_CHECK(in.dim() <= kMostDims, "{}: only tensors with up to {} dims are supported", op,
+             kMostDims);
   std::vector<bool> mask(static_cast<size_t>(std::max<int64_t>(in.dim(), 1)), dims.empty());
   std::vector<bool> seen(mask.size());
   for (int64_t d : dims) {

@@ -26,6 +26,40 @@ TEST(Refusals, WritesToElementsThatShareMemory) {
   EXPECT_THROW(call("aten::scatter_", "src", x, 0, at, one), RuntimeError);
   EXPECT_THROW(call("aten::scatter_", "value", x, 0, at, Scalar(2.0)), RuntimeError);
   EXPECT_THROW(call("aten::scatter_add_", "", x, 0, at, one), RuntimeError);
+  // Results of kernels that know of no destination, one and several.
+  const Tensor three = floats({1, 2, 3});
+  EXPECT_THROW(call("aten::index_select", "out", three, 0, longs({0, 1, 2}), x), RuntimeError);
+  EXPECT_THROW(call("aten::amax", "out", iota(DimVector{3, 2}), DimVector{1}, false, x),
+               RuntimeError);
+  EXPECT_THROW(callAll("aten::sort", "values", three, 0, false, x, longs({0, 0, 0})), RuntimeError);
+}
+
+TEST(Refusals, DimensionsThatAreNone) {
+  const Tensor number = Tensor::scalar(1.0f);
+  EXPECT_THROW(call("aten::roll", "", number, DimVector{0}, DimVector{0}), RuntimeError);
+  EXPECT_EQ(values(call("aten::roll", "", number, DimVector{3})), Values{1});
+  EXPECT_THROW(call("aten::movedim", "int", number, 1, 0), RuntimeError);
+  EXPECT_EQ(values(call("aten::movedim", "int", number, -1, 0)), Values{1});
+  EXPECT_THROW(call("aten::movedim", "intlist", number, DimVector{0, 0}, DimVector{0, 0}),
+               RuntimeError);
+  EXPECT_THROW(call("aten::count_nonzero", "dim_IntList", number, DimVector{0, -1}), RuntimeError);
+  const Tensor deep = Tensor::zeros(DimVector(65, 1), DType::Float);
+  EXPECT_THROW(call("aten::amax", "", deep, DimVector{0}), RuntimeError);
+  EXPECT_THROW(call("aten::sum", "", deep), RuntimeError);
+  // Tensors that join anything have no dimension to be wrong about.
+  const std::vector<Tensor> nothing(2, Tensor::zeros(DimVector{0}, DType::Float));
+  EXPECT_EQ(shape(call("aten::cat", "", nothing, 1)), Shape{0});
+}
+
+TEST(Refusals, DTypesOfWhatIsNeverCompared) {
+  const Tensor number = Tensor::scalar(std::complex<float>(1, 2));
+  EXPECT_THROW(callAll("aten::max", "dim", number, 0), RuntimeError);
+  EXPECT_THROW(callAll("aten::min", "dim", number, 0), RuntimeError);
+  EXPECT_EQ(shape(call("aten::argmax", "", Tensor::zeros(DimVector{3, 0}, DType::Bool), 0)),
+            Shape{0});
+  EXPECT_THROW(call("aten::linalg_vecdot", "", longs({1, 2}), longs({3, 4})), RuntimeError);
+  EXPECT_THROW(call("aten::linalg_vecdot", "", floats({1}), floats({3, 4})), RuntimeError);
+  EXPECT_EQ(values(call("aten::linalg_vecdot", "", floats({1, 2}), floats({3, 4}))), Values{11});
 }
 
 TEST(Refusals, NumbersThatTheDTypeCannotHold) {
@@ -38,6 +72,18 @@ TEST(Refusals, NumbersThatTheDTypeCannotHold) {
   EXPECT_THROW(call("aten::index_fill_", "int_Scalar", shorts, 0, longs({0}),
                     Scalar(std::complex<double>(0, 1))),
                RuntimeError);
+  const Tensor ones = longs({1, 1});
+  EXPECT_THROW(call("aten::masked_fill", "Tensor", ones, bools({true, false}),
+                    Tensor::scalar(std::complex<float>(0, 1))),
+               RuntimeError);
+  EXPECT_EQ(
+      values(call("aten::masked_fill", "Tensor", ones, bools({true, false}), Tensor::scalar(2.5f))),
+      (Values{2, 1}));
+  // -0.5 is no negative limit where limits are integers.
+  const Tensor bytes = iota(DimVector{3}, DType::Byte);
+  EXPECT_EQ(values(call("aten::hardtanh", "", bytes, Scalar(0.5), Scalar(-0.5))),
+            (Values{0, 0, 0}));
+  EXPECT_THROW(call("aten::hardtanh", "", bytes, Scalar(-1), Scalar(1)), RuntimeError);
   const Tensor square = iota(DimVector{2, 2});
   const Scalar i(std::complex<double>(0, 1));
   EXPECT_THROW(call("aten::addmm", "", square, square, square, Scalar(1), i), RuntimeError);

@@ -55,8 +55,8 @@ void checkSum(const Tensor& t, const DimVector& dims) {
 TEST(Reduce, SumsAnyDimensionsOfAnyLayout) {
   Tensor t = randomTensor({3, 4, 5, 6});
   std::vector<Tensor> layouts = {t, t.transpose(0, 3), t.permute(DimVector{2, 0, 3, 1}),
-                                 t.slice(2, 0, 5, 2), t.select(1, 0).unsqueeze(1).expand(
-                                                          DimVector{3, 7, 5, 6})};
+                                 t.slice(2, 0, 5, 2),
+                                 t.select(1, 0).unsqueeze(1).expand(DimVector{3, 7, 5, 6})};
   for (const Tensor& x : layouts) {
     for (const DimVector& dims : {DimVector{0}, DimVector{3}, DimVector{1, 2}, DimVector{0, 3},
                                   DimVector{-1, 0, 1}, DimVector{0, 1, 2, 3}}) {
@@ -82,6 +82,27 @@ TEST(Reduce, DtypesFollowPyTorch) {
   EXPECT_EQ(kAll(bytes.to(DType::Float)).dtype(), DType::Bool);
   EXPECT_THROW(kMean(bytes, DimVector{0}), RuntimeError);
   EXPECT_EQ(kMean(bytes, DimVector{0}, false, DType::Double).item<double>(), 1.0);
+}
+
+// A destination says in which dtype a sum is computed, unless the call does.
+TEST(Reduce, DestinationsDecideDtypes) {
+  static const OperatorHandle kSumOut{"aten::sum", "IntList_out"},
+      kProdOut{"aten::prod", "int_out"}, kMeanOut{"aten::mean", "out"};
+  const Tensor bytes = Tensor::full({300}, 1, DType::Byte);
+  const Tensor byte = Tensor::zeros({}, DType::Byte), boolean = Tensor::zeros({}, DType::Bool);
+  kSumOut(bytes, DimVector{0}, false, IValue(), byte);
+  EXPECT_EQ(byte.item<uint8_t>(), 44);
+  kSumOut(bytes, DimVector{0}, false, IValue(), boolean);
+  EXPECT_TRUE(boolean.item<bool>());
+  const Tensor halves = Tensor::full({3}, 2.5, DType::Float);
+  const Tensor whole = Tensor::zeros({}, DType::Long);
+  kProdOut(halves, 0, false, IValue(), whole);
+  EXPECT_EQ(whole.item<int64_t>(), 8);
+  const Tensor exact = Tensor::zeros({}, DType::Double);
+  kMeanOut(Tensor::full({3}, 0.1, DType::Float), DimVector{0}, false, IValue(), exact);
+  EXPECT_NEAR(exact.item<double>(), static_cast<double>(0.1f), 1e-15);
+  EXPECT_THROW(kSumOut(bytes, DimVector{0}, false, DType::Long, byte), RuntimeError);
+  EXPECT_THROW(kMeanOut(bytes, DimVector{0}, false, IValue(), exact), RuntimeError);
 }
 
 TEST(Reduce, EmptyTensors) {

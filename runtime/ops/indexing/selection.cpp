@@ -115,13 +115,7 @@ struct CountOp {
 };
 
 Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
-  std::vector<bool> reduced(static_cast<size_t>(self.dim()), dims.empty());
-  for (int64_t dim : dims) {
-    int64_t d = wrapDim(dim, self.dim());
-    if (self.dim() == 0) continue;
-    WICK_CHECK(!reduced[d], "dim {} appears multiple times in the list of dims", d);
-    reduced[d] = true;
-  }
+  const std::vector<bool> reduced = reduce::dimMask("count_nonzero", self, dims);
   if (self.dtype() == DType::Bool) {
     // As bytes, for the same reason as above.
     const Tensor bytes = Tensor::fromStorage(self.storage(), DType::Byte, self.sizes(),

@@ -516,6 +516,17 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
 }
 
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
+  WICK_CHECK(isFloating(x.dtype()) || isComplex(x.dtype()),
+             "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}",
+             scalarTypeName(x.dtype()));
+  WICK_CHECK(x.dtype() == y.dtype(),
+             "linalg.vecdot: Expected x and y to have the same dtype, but got {} and {} instead",
+             scalarTypeName(x.dtype()), scalarTypeName(y.dtype()));
+  // Two vectors do not broadcast.
+  WICK_CHECK(x.dim() != 1 || y.dim() != 1 || x.size(0) == y.size(0),
+             "linalg.vecdot: inconsistent tensor size, expected tensor {} and src {} to have the "
+             "same number of elements",
+             formatInts(x.sizes()), formatInts(y.sizes()));
   Tensor left = isComplex(x.dtype()) ? ops::conj(x) : x;
   return ops::sumDims(ops::mul(left, y), DimVector{dim});
 }

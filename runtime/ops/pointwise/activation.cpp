@@ -17,7 +17,8 @@ Tensor relu(const Tensor& self, Out out) {
 }
 Tensor hardtanh(const Tensor& self, const Scalar& min, const Scalar& max, Out out) {
   WICK_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
-  WICK_CHECK(self.dtype() != DType::Byte || (min.toDouble() >= 0 && max.toDouble() >= 0),
+  // Limits of integers are integers, so that -0.5 is no negative one.
+  WICK_CHECK(self.dtype() != DType::Byte || (min.toDouble() > -1 && max.toDouble() > -1),
              "cannot do hardtanh on an unsigned type with negative limits");
   return pointwise(kScalar<Hardtanh>, out, self, min, max);
 }

@@ -103,6 +103,8 @@ Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& va
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} "
              "dimension(s).",
              value.dim());
+  // The number goes into the tensor's dtype, where it has to fit.
+  if (value.device().isCpu()) checkFits(Scalar::fromIValue(IValue(value)), self.dtype());
   return maskedFillOf(self, mask, value, out);
 }
 

@@ -161,6 +161,7 @@ void searchDim(const Tensor& x, const ops::DimSplit& s, T* values, int64_t* indi
 
 template <bool kMax>
 Pair extremeDim(const char* op, const Tensor& self, int64_t dim, bool keepdim) {
+  WICK_CHECK(!isComplex(self.dtype()), "{}(): does not support complex input", op);
   int64_t d = wrapDim(dim, self.dim());
   if (self.dim() == 0) return {self.clone(), Tensor::zeros({}, DType::Long)};
   std::vector<bool> mask = reduce::dimMask(op, self, DimVector{d});
@@ -183,7 +184,7 @@ Tensor argExtreme(const char* op, const Tensor& self, std::optional<int64_t> dim
     std::vector<bool> mask = reduce::dimMask(op, self, DimVector{wrapDim(*dim, self.dim())});
     return Tensor::zeros(reduce::reducedSizes(self, mask, keepdim), DType::Long);
   }
-  WICK_CHECK(self.dtype() != DType::Bool, "{}: no kernel for dtype bool", op);
+  WICK_CHECK(self.dtype() != DType::Bool || self.numel() == 0, "{}: no kernel for dtype bool", op);
   if (dim) return std::get<1>(extremeDim<kMax>(op, self, *dim, keepdim));
   WICK_CHECK(self.numel() > 0,
              "{}(): Expected reduction dim to be specified for input.numel() == "

@@ -82,6 +82,16 @@ struct AllOp {
   Out finish(const Acc& a) const { return Out(a); }
 };
 
+// The dtype that a sum is computed in: the one that was asked for, else a destination's. None: the
+// input's.
+std::optional<DType> computedIn(std::optional<DType> asked, Out out) {
+  if (!out) return asked;
+  WICK_CHECK(!asked || *asked == out.tensor->dtype(),
+             "Expected out tensor to have dtype {}, but got {} instead", toString(*asked),
+             toString(out.tensor->dtype()));
+  return out.tensor->dtype();
+}
+
 IntSpan span(const Dims& dims) {
   return dims ? IntSpan(*dims) : IntSpan();
 }
@@ -98,14 +108,17 @@ Tensor accumulate(const char* op, const Tensor& self, const Dims& dims, bool kee
   return dtype ? out.to(*dtype) : out;
 }
 
-Tensor sumDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  return accumulate<SumOp>("sum", self, dims, keepdim, dtype);
+Tensor sumDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
+               Out out = {}) {
+  return accumulate<SumOp>("sum", self, dims, keepdim, computedIn(dtype, out));
 }
 Tensor sum(const Tensor& self, std::optional<DType> dtype) {
   return sumDims(self, {}, false, dtype);
 }
 
-Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
+              Out out) {
+  dtype = computedIn(dtype, out);
   WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
   Tensor in = dtype ? self.to(*dtype) : self;
   if (!isFloating(in.dtype())) return sumDims(in, dims, keepdim, dtype);
@@ -115,24 +128,28 @@ Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<
   });
 }
 
-Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) {
-  return accumulate<ProdOp>("prod", self, DimVector{dim}, keepdim, dtype);
+Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype, Out out) {
+  return accumulate<ProdOp>("prod", self, DimVector{dim}, keepdim, computedIn(dtype, out));
 }
 Tensor prod(const Tensor& self, std::optional<DType> dtype) {
   return accumulate<ProdOp>("prod", self, {}, false, dtype);
 }
 
-Tensor meanDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+Tensor meanDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
+                Out out = {}) {
+  // A destination says how exactly, not that integers have a mean.
+  const std::optional<DType> wanted = computedIn(dtype, out);
   DType result = dtype.value_or(self.dtype());
   WICK_CHECK(isFloating(result) || isComplex(result),
              "mean(): could not infer output dtype. {} dtype must be either a floating point or "
              "complex dtype. Got: {}",
              dtype ? "Optional" : "Input", scalarTypeName(result));
+  result = wanted.value_or(result);
   Tensor in = self.to(result);
   std::vector<bool> mask = reduce::dimMask("mean", in, span(dims));
   int64_t count = 1;
   for (int64_t d = 0; d < in.dim(); ++d) count *= mask[static_cast<size_t>(d)] ? in.size(d) : 1;
-  return dispatch<kFloatOrComplex>("mean", result, [&]<class T>() {
+  return dispatch<kFloatOrComplex>("mean", in.dtype(), [&]<class T>() {
     return reduce::apply<T, T>(MeanOp<T>(count), in, mask, keepdim);
   });
 }

@@ -43,7 +43,8 @@ Tensor cat(std::vector<Tensor> tensors, int64_t dim, Out out) {
     dtype = promoteTypes(dtype, tensors[i].dtype());
     if (!shape_of && !isSkipped(tensors[i])) shape_of = &tensors[i];
   }
-  if (!shape_of) shape_of = &tensors[0];
+  // Where all are skipped, there is no dimension that `dim` could be wrong about.
+  if (!shape_of) return Tensor::empty(tensors[0].sizes(), dtype, tensors[0].device());
   dim = wrapDim(dim, shape_of->dim());
   DimVector sizes(shape_of->sizes());
   sizes[dim] = 0;
@@ -265,7 +266,7 @@ Tensor repeatInterleaveInt(const Tensor& self, int64_t repeats, std::optional<in
 // As two parts in the other order, dimension by dimension.
 Tensor rollOnDevice(const Tensor& self, const DimVector& shifts, const DimVector& dims) {
   Tensor rolled = self.clone(MemoryFormat::Contiguous);
-  for (size_t k = 0; k < dims.size() && self.dim() > 0 && self.numel() > 0; ++k) {
+  for (size_t k = 0; k < dims.size() && self.numel() > 0; ++k) {
     const int64_t d = wrapDim(dims[k], self.dim()), n = self.size(d);
     const int64_t shift = (shifts[k] % n + n) % n;
     if (shift == 0) continue;
@@ -281,13 +282,13 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
   }
   WICK_CHECK(dims.size() == shifts.size(), "shifts and dimensions must align. shifts: {}, dims:{}",
              shifts.size(), dims.size());
+  WICK_CHECK(self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", dims[0]);
   if (!self.device().isCpu()) return rollOnDevice(self, shifts, dims);
   Tensor out = Tensor::empty(self.sizes(), self.dtype(), self.device());
   if (self.numel() == 0) return out;
   std::vector<OffsetTable> tables = offsetTables(self);
   for (size_t k = 0; k < dims.size(); ++k) {
     int64_t d = wrapDim(dims[k], self.dim());
-    if (self.dim() == 0) continue;
     int64_t n = self.sizes()[d];
     int64_t shift = shifts[k] % n;
     if (shift < 0) shift += n;

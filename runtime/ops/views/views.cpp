@@ -45,18 +45,20 @@ DimVector movedDims(int64_t n, const DimVector& source, const DimVector& destina
              "movedim: Invalid source or destination dims: source ({} dims) should contain the "
              "same number of dims as destination ({} dims)",
              formatInts(source), formatInts(destination));
-  DimVector order(n, -1);
-  std::vector<bool> used(n, false);
+  // Without dimensions there is dimension 0, which may be named once.
+  const size_t places = static_cast<size_t>(std::max<int64_t>(n, 1));
+  DimVector order(places, -1);
+  std::vector<bool> used(places, false);
   for (size_t i = 0; i < source.size(); ++i) {
     int64_t from = wrapDim(source[i], n);
     int64_t to = wrapDim(destination[i], n);
-    if (n == 0) continue;
     WICK_CHECK(!used[from], "movedim: repeated dim in `source` ({})", formatInts(source));
     WICK_CHECK(order[to] < 0, "movedim: repeated dim in `destination` ({})",
                formatInts(destination));
     used[from] = true;
     order[to] = from;
   }
+  if (n == 0) return {};
   int64_t next = 0;
   for (int64_t& d : order) {
     if (d >= 0) continue;
