@@ -96,7 +96,11 @@ constexpr FormulaText kFormulas[] = {
      "mat1: scaled(torch.mm(grad, mat2.t().conj()), alpha)\n"
      "mat2: scaled(torch.mm(mat1.t().conj(), grad), alpha)"},
 
-    {"aten::to.other, aten::type_as, aten::expand_as", "self: grad\nother: None"},
+    {"aten::to.other, aten::type_as", "self: grad\nother: None"},
+    // Of the other tensor only the shape is taken, so that the result does not depend on it.
+    {"aten::expand_as", "return self.expand(other.size())"},
+    {"aten::reshape_as", "return self.reshape(other.size())"},
+    {"aten::view_as", "return self.view(other.size())"},
     {"aten::copy_", "self: None\nsrc: grad"},
     {"aten::copy_.Tensor", "self: None\nother: grad"},
     {"aten::fill_.Scalar, aten::zero_", "self: None"},
@@ -105,7 +109,6 @@ constexpr FormulaText kFormulas[] = {
     {R"(aten::view, aten::reshape, aten::_unsafe_view, aten::flatten.using_ints,
          aten::unflatten.int, aten::squeeze, aten::squeeze.dim, aten::squeeze.dims, aten::unsqueeze)",
      "self: grad.reshape(self_size)"},
-    {"aten::view_as, aten::reshape_as", "self: grad.reshape(self_size)\nother: None"},
     {"aten::t", "self: grad.t()"},
     {"aten::numpy_T",
      "self: grad.permute([len(self_size) - 1 - i for i in range(len(self_size))])"},

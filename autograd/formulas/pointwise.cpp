@@ -163,13 +163,8 @@ self: grad * other / (self * self + other * other)
 other: -grad * self / (self * self + other * other)
 )"},
     {R"(aten::ceil, aten::floor, aten::round, aten::round.decimals, aten::special_round,
-         aten::trunc, aten::fix, aten::sign, aten::floor_divide.Scalar, aten::bernoulli,
-         aten::bernoulli.p)",
+         aten::trunc, aten::fix, aten::sign, aten::bernoulli, aten::bernoulli.p)",
      "self: torch.zeros_like(grad)"},
-    {"aten::floor_divide", R"(
-self: torch.zeros_like(grad)
-other: torch.zeros_like(grad)
-)"},
     {R"(aten::frac, aten::resolve_conj, aten::resolve_neg, aten::real, aten::remainder.Scalar,
          aten::fmod.Scalar)",
      "self: grad"},

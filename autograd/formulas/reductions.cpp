@@ -88,6 +88,8 @@ def logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) 
 )"},
     {"nth_differences", R"(
 def nth_differences(self: Tensor, n: int, dim: int, prepend: Optional[Tensor], append: Optional[Tensor]) -> Tensor:
+    if n == 0:
+        return self
     parts: List[Tensor] = []
     size = self.size()
     size[dim] = 1
@@ -185,7 +187,7 @@ def quantile_of(self: Tensor, q: Tensor, dim: Optional[int], keepdim: bool, inte
     if q.dim() == 0:
         return values.squeeze(-1).reshape(rest) if dim is None or not keepdim else values.transpose(-1, dim)
     if dim is not None and keepdim:
-        return values.unsqueeze(0).transpose(0, -1).squeeze(-1).transpose(dim + 1 if dim >= 0 else dim, -1).reshape([ones.numel()] + rest)
+        return values.unsqueeze(0).transpose(0, -1).transpose(dim + 1 if dim >= 0 else dim + n + 1, -1).reshape([ones.numel()] + rest)
     return values.movedim(-1, 0).reshape([ones.numel()] + rest)
 )"},
 };

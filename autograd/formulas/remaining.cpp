@@ -225,7 +225,6 @@ constexpr FormulaText kFormulas[] = {
     {"prim::reshape_copy", "return self.reshape(shape).clone()"},
     {"prim::expand_as_copy", "return self.expand_as(other).clone()"},
     {"aten::true_divide.Tensor, aten::true_divide.Scalar", "return torch.div(self, other)"},
-    {"aten::floor_divide_.Tensor", "self: None\nother: None"},
     {"aten::special_xlogy.other_scalar, aten::special_xlogy.self_scalar",
      "return torch.xlogy(self, other)"},
     {"aten::native_dropout_backward", "grad_output: grad * mask * scale"},
@@ -332,7 +331,8 @@ zero_point: summed_but_axis(learned_zero_gradient(grad, self, s, z, quant_min, q
      "none"},
 
     // No derivative.
-    {R"(aten::heaviside, aten::special_zeta.other_scalar, aten::_saturate_weight_to_fp16,
+    {R"(aten::floor_divide, aten::floor_divide.Scalar, aten::floor_divide_.Tensor,
+         aten::heaviside, aten::special_zeta.other_scalar, aten::_saturate_weight_to_fp16,
          aten::_cummax_helper, aten::_cummin_helper, aten::bincount, aten::scatter.reduce,
          aten::scatter.value_reduce, aten::_add_relu.Tensor, aten::_add_relu.Scalar, aten::geqrf,
          aten::ormqr, aten::linalg_ldl_factor, aten::linalg_ldl_factor_ex, aten::linalg_ldl_solve,

@@ -94,27 +94,38 @@ def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], offse
     else:
         assert lengths is not None
         counts = lengths
-    assert counts.dim() == 1, "derivative for aten::segment_reduce is implemented for one dimension of segments"
-    sizes: List[int] = counts.tolist()
+    # The dimensions in front of the segments, as one.
+    lead = counts.dim() - 1
+    batch = 1
+    for s in counts.size()[:lead]:
+        batch *= s
+    shape = counts.size() + data.size()[lead + 1:]
+    if counts.numel() == 0:
+        return data.sum() * torch.zeros(shape, dtype=data.dtype)
+    batches = data.reshape([batch] + data.size()[lead:])
+    rows = counts.reshape([batch, counts.size(-1)])
     parts: List[Tensor] = []
-    at = 0
-    for size in sizes:
-        part = data.narrow(0, at, size)
-        at += size
-        start = initial
-        if start is not None:
-            part = torch.cat([torch.full_like(data.narrow(0, 0, 1), start), part], 0) if reduce != 'mean' or size == 0 else part
-        if reduce == 'max':
-            parts.append(part.amax([0], True))
-        elif reduce == 'min':
-            parts.append(part.amin([0], True))
-        elif reduce == 'sum':
-            parts.append(part.sum([0], True))
-        elif reduce == 'prod':
-            parts.append(part.prod(0, True))
-        else:
-            parts.append(part.mean([0], True))
-    return torch.cat(parts, 0)
+    for b in range(batch):
+        row = batches[b]
+        sizes: List[int] = rows[b].tolist()
+        at = 0
+        for size in sizes:
+            part = row.narrow(0, at, size)
+            at += size
+            start = initial
+            if start is not None:
+                part = torch.cat([torch.full_like(row.narrow(0, 0, 1), start), part], 0) if reduce != 'mean' or size == 0 else part
+            if reduce == 'max':
+                parts.append(part.amax([0], True))
+            elif reduce == 'min':
+                parts.append(part.amin([0], True))
+            elif reduce == 'sum':
+                parts.append(part.sum([0], True))
+            elif reduce == 'prod':
+                parts.append(part.prod(0, True))
+            else:
+                parts.append(part.mean([0], True))
+    return torch.cat(parts, 0).reshape(shape)
 )"},
 };
 

@@ -156,5 +156,91 @@ def slopes(a: Tensor, b: Tensor, again: bool) -> List[Tensor]:
   }
 }
 
+// The numbers are PyTorch's.
+TEST(Formulas, OfReductionsWithSeveralRanksOrSegments) {
+  auto program = compile(R"(
+def vector_quantile(x: Tensor, q: Tensor) -> List[Tensor]:
+    x.requires_grad_(True)
+    q.requires_grad_(True)
+    torch.quantile(x, q, 0, True).sum().backward()
+    return [x.grad, q.grad]
+def matrix_quantile(x: Tensor, q: Tensor, dim: int) -> List[Tensor]:
+    x.requires_grad_(True)
+    q.requires_grad_(True)
+    torch.quantile(x, q, dim, True).sum().backward()
+    return [x.grad, q.grad]
+def segments(x: Tensor, lengths: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    torch.segment_reduce(x, "mean", lengths=lengths, axis=1, unsafe=True).sum().backward()
+    return x.grad
+def no_difference(x: Tensor, more: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    torch.diff(x, 0, 0, more).pow(2).sum().backward()
+    return x.grad
+)");
+  const auto expect = [](const IValue& found, std::initializer_list<float> expected) {
+    const Tensor t = found.toTensor().contiguous();
+    ASSERT_EQ(static_cast<size_t>(t.numel()), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(t.data<float>()[i], expected.begin()[i], 1e-5) << "element " << i;
+    }
+  };
+  const auto floats = [](std::initializer_list<float> values, const DimVector& sizes) {
+    return Tensor::fromData(values.begin(), sizes);
+  };
+  const IValue one =
+      program.call("vector_quantile", {floats({-2, -1.6f}, {2}), floats({0.03f, 0.36f}, {2})});
+  expect(one.elements()[0], {1.61f, 0.39f});
+  expect(one.elements()[1], {0.4f, 0.4f});
+  const auto matrix = [&] { return floats({0, 1, 2, 3, 4, 5}, {3, 2}); };
+  const IValue columns =
+      program.call("matrix_quantile", {matrix(), floats({0.1f, 0.2f}, {2}), int64_t{0}});
+  expect(columns.elements()[0], {1.4f, 1.4f, 0.6f, 0.6f, 0, 0});
+  expect(columns.elements()[1], {8, 8});
+  const IValue rows =
+      program.call("matrix_quantile", {matrix(), floats({0.1f, 0.2f}, {2}), int64_t{-1}});
+  expect(rows.elements()[0], {1.7f, 0.3f, 1.7f, 0.3f, 1.7f, 0.3f});
+  expect(rows.elements()[1], {3, 3});
+  const int64_t lengths[] = {1, 2, 3, 0};
+  const float third = 1 / 3.f;
+  expect(program.call("segments", {floats({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2, 3, 2}),
+                                   Tensor::fromData(lengths, DimVector{2, 2})}),
+         {1, 1, 0.5f, 0.5f, 0.5f, 0.5f, third, third, third, third, third, third});
+  expect(program.call("no_difference", {floats({1, 2}, {2}), floats({5, 6, 7}, {3})}), {2, 4});
+}
+
+TEST(Formulas, OfShapesDependOnOneTensor) {
+  auto program = compile(R"(
+def needs(x: Tensor, like: Tensor) -> List[bool]:
+    like.requires_grad_(True)
+    return [x.expand_as(like).requires_grad, x.view_as(like).requires_grad, x.reshape_as(like).requires_grad]
+def weighted(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+    target.requires_grad_(True)
+    torch.nn.functional.binary_cross_entropy(x, target, weight).backward()
+    return target.grad
+)");
+  const auto pair = [](float a, float b) {
+    const float values[] = {a, b};
+    return Tensor::fromData(values, DimVector{2});
+  };
+  for (const IValue& needs : program.call("needs", {pair(1, 2), pair(3, 4)}).elements()) {
+    EXPECT_FALSE(needs.toBool());
+  }
+  const Tensor gradient =
+      program.call("weighted", {pair(0.2f, 0.3f), pair(0.4f, 0.5f), pair(0.1f, 0.9f)}).toTensor();
+  EXPECT_NEAR(gradient.data<float>()[0], 0.0693147f, 1e-6);
+  EXPECT_NEAR(gradient.data<float>()[1], 0.3812840f, 1e-6);
+}
+
+TEST(Formulas, FloorDivisionHasNone) {
+  auto program = compile(R"(
+def slope(x: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    torch.floor_divide(x, 2).sum().backward()
+    return x.grad
+)");
+  EXPECT_THROW(program.call("slope", {Tensor::scalar(5.0f)}), Error);
+}
+
 }  // namespace
 }  // namespace wick
