@@ -26,6 +26,8 @@ _DTYPES = {
     5: torch.float16,
     6: torch.float32,
     7: torch.float64,
+    9: torch.complex64,
+    10: torch.complex128,
     11: torch.bool,
     15: torch.bfloat16,
 }

@@ -79,6 +79,14 @@ def main(x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
 )",
        {{"N", 1, 9, 1}, {"L", 1, 20, 1}},
        true},
+      {"spectra",
+       {"NxLxf32"},
+       R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    z = torch.fft.rfft(x)
+    return z * 2, torch.abs(z), torch.fft.irfft(z, x.size(1)), torch.fft.fft(x, dim=0).sum(1)
+)",
+       {{"N", 1, 5, 1}, {"L", 2, 13, 1}}},
       {"norms",
        {"Nx96xf32", "96xf32", "96xf32"},
        R"(
