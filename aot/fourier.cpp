@@ -352,7 +352,20 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   return batched ? y : y.squeeze(0);
 }
 
+template <bool kHalf>
+Tensor frequenciesInto(int64_t n, double d, const Tensor& out) {
+  static const OperatorHandle kMake{kHalf ? "aten::fft_rfftfreq" : "aten::fft_fftfreq", ""};
+  const Tensor made = kMake(n, d, IValue(), IValue(), IValue(), IValue());
+  if (!std::ranges::equal(made.sizes(), out.sizes())) {
+    throw NotAhead("frequencies for a result of another size are not available ahead of time");
+  }
+  out.copyFrom(here(made));
+  return out;
+}
+
 const DeviceKernel kKernels[] = {
+    {"aten::fft_fftfreq.out", WICK_KERNEL(frequenciesInto<false>)},
+    {"aten::fft_rfftfreq.out", WICK_KERNEL(frequenciesInto<true>)},
     {"aten::_fft_c2c", WICK_KERNEL(complexToComplex)},
     {"aten::_fft_r2c", WICK_KERNEL(realToComplex)},
     {"aten::_fft_c2r", WICK_KERNEL(complexToReal)},

@@ -295,7 +295,7 @@ def main(x: Tensor, z: Tensor, v: Tensor):
     f = torch.fft
     a = f.fft2(x), f.ifft2(z), f.rfft2(x), f.irfft2(f.rfft2(x)), f.irfft2(z, [6, 8]), f.fft2(x, dim=[0, 1]), f.rfft2(x, norm="ortho")
     b = f.fftn(x), f.ifftn(z), f.rfftn(v), f.irfftn(f.rfftn(v)), f.fftn(v, dim=[1, 3]), f.rfftn(v, dim=[3, 0]), f.fftn(x, [4, 9], norm="forward")
-    return a, b, f.fftshift(f.fft2(x)), f.ifftshift(z), f.fftfreq(5) * x[0, 0, :5], f.rfftfreq(6)
+    return a, b, f.fftshift(f.fft2(x)), f.ifftshift(z), f.fftfreq(5) * x[0, 0, :5], f.rfftfreq(6), f.fftfreq(5, out=x[0, 0, :5].clone())
 )"},
       {"long_transforms", {"2x16384xf32", "1x16700xc64", "9000xf64"}, R"(
 def main(x: Tensor, z: Tensor, d: Tensor):
