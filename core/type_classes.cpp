@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
+#include <shared_mutex>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "core/type.h"
 
 namespace wick {
@@ -21,7 +26,61 @@ bool isCalled(const Function& function, const std::string& name) {
          (q.size() == name.size() || q[q.size() - name.size() - 1] == '.');
 }
 
+// Long lists of functions by name. A class has only their order, which a search goes along: good for
+// few, but a class whose n methods name each other would take n * n steps.
+class FunctionIndex {
+ public:
+  static constexpr size_t kMany = 64;
+
+  static FunctionIndex& instance() {
+    static FunctionIndex* const index = new FunctionIndex;  // types may outlive static variables
+    return *index;
+  }
+
+  // `name` has no dot.
+  Function* find(const std::vector<Function*>& functions, std::string_view name) {
+    {
+      std::shared_lock lock(mutex_);
+      auto found = lists_.find(&functions);
+      if (found != lists_.end() && found->second.known == functions.size()) {
+        return found->second.at(name);
+      }
+    }
+    std::unique_lock lock(mutex_);
+    Names& names = lists_[&functions];
+    for (; names.known < functions.size(); ++names.known) {
+      Function* function = functions[names.known];
+      const std::string_view whole = function->qualifiedName();
+      names.by_name.emplace(whole.substr(whole.rfind('.') + 1), function);
+    }
+    return names.at(name);
+  }
+
+  // Before the list ends or loses functions.
+  void forget(const std::vector<Function*>& functions) {
+    if (functions.size() < kMany) return;
+    std::unique_lock lock(mutex_);
+    lists_.erase(&functions);
+  }
+
+ private:
+  struct Names {
+    size_t known = 0;
+    KeyedMap<std::string, Function*> by_name;  // the first of a name
+
+    Function* at(std::string_view name) const {
+      auto found = by_name.find(name);
+      return found == by_name.end() ? nullptr : found->second;
+    }
+  };
+  std::shared_mutex mutex_;
+  std::unordered_map<const std::vector<Function*>*, Names> lists_;
+};
+
 Function* findByName(const std::vector<Function*>& functions, const std::string& name) {
+  if (functions.size() >= FunctionIndex::kMany && name.find('.') == std::string::npos) {
+    return FunctionIndex::instance().find(functions, name);
+  }
   for (Function* f : functions) {
     if (isCalled(*f, name)) return f;
   }
@@ -151,9 +210,14 @@ ClassType::ClassType(std::string name, bool is_module)
   measureName(name_);
 }
 
-ClassType::~ClassType() = default;
+ClassType::~ClassType() {
+  FunctionIndex::instance().forget(methods_);
+  FunctionIndex::instance().forget(static_methods_);
+}
 
 void ClassType::dissolve() {
+  FunctionIndex::instance().forget(methods_);
+  FunctionIndex::instance().forget(static_methods_);
   attributes_.clear();
   attribute_index_.clear();
   constants_.clear();

@@ -211,6 +211,35 @@ class Method : public Function {
   FunctionSchema schema_;
 };
 
+// Many are looked up in another way than few.
+TEST(TypeTest, methodsOfLargeClassesByName) {
+  constexpr size_t kCount = 300;
+  std::vector<std::unique_ptr<Method>> methods;
+  const auto add = [&](const std::string& name) {
+    methods.push_back(
+        std::make_unique<Method>("__torch__.C." + name, (name + "(Any self) -> int").c_str()));
+    return methods.back().get();
+  };
+  const auto c = std::make_shared<ClassType>("__torch__.C", /*is_module=*/false);
+  for (size_t i = 0; i < kCount; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    EXPECT_EQ(c->findMethod(name), nullptr);
+    Method* method = add(name);
+    c->addMethod(method);
+    EXPECT_EQ(c->findMethod(name), method);
+    EXPECT_EQ(c->findMethod("m0"), methods[0].get());
+    EXPECT_EQ(c->findStaticMethod(name), nullptr);
+  }
+  c->addMethod(add("m7"));
+  EXPECT_EQ(c->findMethod("m7"), methods[7].get());  // the first of the name
+  EXPECT_EQ(c->findMethod("C.m7"), methods[7].get());
+  EXPECT_EQ(c->findMethod(""), nullptr);
+  c->dissolve();
+  EXPECT_EQ(c->findMethod("m7"), nullptr);
+  for (size_t i = kCount; i-- > 0;) c->addMethod(methods[i].get());
+  EXPECT_EQ(c->findMethod("m7"), methods[7].get());
+}
+
 TEST(TypeTest, classesAndInterfaces) {
   Method good("__torch__.C.run", "run(Any self, Scalar x) -> int");
   Method bad("__torch__.D.run", "run(Any self, str x) -> int");
