@@ -23,13 +23,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "wick object 1\n";
+constexpr std::string_view kMagic = "wick object 2\n";
 constexpr size_t kDigestSize = 32;
 
 std::string digest(std::string_view bytes) {
   auto hash = llvm::SHA256::hash(
       llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
   return std::string(hash.begin(), hash.end());
+}
+
+// The key is part of it: a file that came under another one's name is code for something else.
+std::string checksum(std::string_view key, std::string_view object) {
+  return digest(fmt::format("{}\n{}", key, object));
 }
 
 std::string hex(std::string_view bytes) {
@@ -118,13 +123,18 @@ bool ObjectCache::folderIsSafe() const {
 
 std::optional<std::string> ObjectCache::load(const std::string& key) const {
   if (!folderIsSafe()) return std::nullopt;
-  std::ifstream file(fmt::format("{}/{}", folder_, key), std::ios::binary);
+  const std::string path = fmt::format("{}/{}", folder_, key);
+  struct stat info {};
+  // A pipe would be waited for, and a device might never end.
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  if (static_cast<uint64_t>(info.st_size) > limit_bytes_) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   size_t header = kMagic.size() + kDigestSize;
   if (bytes.size() < header || !bytes.starts_with(kMagic)) return std::nullopt;
   std::string object = bytes.substr(header);
-  if (bytes.compare(kMagic.size(), kDigestSize, digest(object)) != 0) return std::nullopt;
+  if (bytes.compare(kMagic.size(), kDigestSize, checksum(key, object)) != 0) return std::nullopt;
   return object;
 }
 
@@ -142,7 +152,7 @@ void ObjectCache::store(const std::string& key, std::string_view object) const {
   std::string temporary = fmt::format("{}/{}.{}.{}", folder_, key, getpid(), number);
   {
     std::ofstream file(temporary, std::ios::binary);
-    file << kMagic << digest(object) << object;
+    file << kMagic << checksum(key, object) << object;
     if (!file.flush()) {
       file.close();
       fs::remove(temporary, error);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -159,6 +160,24 @@ TEST_F(ObjectCacheTest, IgnoresDamagedFiles) {
   EXPECT_FALSE(cache.load("key"));
   std::filesystem::resize_file(folder_ + "/key", 5);
   EXPECT_FALSE(cache.load("key"));
+}
+
+TEST_F(ObjectCacheTest, IgnoresFilesUnderAnotherName) {
+  ObjectCache cache(folder_);
+  cache.store("key", "machine code");
+  std::filesystem::copy_file(folder_ + "/key", folder_ + "/other");
+  EXPECT_FALSE(cache.load("other"));
+  EXPECT_EQ(cache.load("key"), "machine code");
+}
+
+TEST_F(ObjectCacheTest, ReadsOnlyFilesAndNoneBeyondItsLimit) {
+  ObjectCache cache(folder_, /*limit_bytes=*/1000);
+  cache.store("large", std::string(2000, 'x'));
+  EXPECT_FALSE(cache.load("large"));
+  cache.store("key", "machine code");
+  ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(cache.load("pipe"));  // which nobody ever writes to
+  EXPECT_EQ(cache.load("key"), "machine code");
 }
 
 TEST_F(ObjectCacheTest, IgnoresFoldersThatOthersMayWrite) {
