@@ -324,7 +324,7 @@ template <class R>
 struct Plan<R>::Square {
   static constexpr int W = kLanes<R>;
   Square(int64_t rows_in, int64_t columns_in)
-      : rows(rows_in), columns(columns_in), down(rows), across(columns) {
+      : rows(rows_in), columns(columns_in), down(rows, true), across(columns, true) {
     const Roots roots(rows * columns);
     groups = (columns + W - 1) / W;
     turns.resize(static_cast<size_t>(2 * groups * W * rows));
@@ -367,7 +367,7 @@ struct Plan<R>::Square {
 };
 
 template <class R>
-Plan<R>::Plan(int64_t n) : n_(n), room_(n) {
+Plan<R>::Plan(int64_t n, bool in_lanes) : n_(n), room_(n) {
   const std::vector<int64_t> primes = primeFactors(n);
   if (!primes.empty() && primes.back() > kLargestFactor) {
     room_ = smoothAbove(2 * n - 1);
@@ -376,7 +376,7 @@ Plan<R>::Plan(int64_t n) : n_(n), room_(n) {
     return;
   }
   askFor<R>(4 * n);
-  if (n > kLongestInLanes) {
+  if (n > kLongestInLanes && !in_lanes) {
     int64_t rows = 1, columns = 1;
     for (size_t i = primes.size(); i-- > 0;) (rows < columns ? rows : columns) *= primes[i];
     square_ = std::make_unique<Square>(rows, columns);

@@ -27,8 +27,9 @@ class Roots {
 template <class R>
 class Plan {
  public:
-  // RuntimeError when the run's limits do not allow it.
-  explicit Plan(int64_t n);
+  // Of more than kLongestInLanes numbers waves can be transformed together only with `in_lanes`. RuntimeError when the
+  // run's limits do not allow it.
+  explicit Plan(int64_t n, bool in_lanes = false);
   ~Plan();
 
   int64_t length() const { return n_; }

@@ -145,6 +145,33 @@ TEST(Fourier, LongRows) {
   }
 }
 
+// As the rows and columns of waves of more than 2^26 numbers are transformed.
+TEST(Fourier, LongWavesSideBySide) {
+  constexpr int kTogether = fft::kLanes<double>;
+  constexpr int64_t n = 16384;
+  const fft::Plan<double> together(n, true), alone(n);
+  std::vector<double> data(2 * n * kTogether), work(data.size());
+  std::mt19937 rng(2);
+  std::normal_distribution<double> d;
+  for (double& v : data) v = d(rng);
+  const std::vector<double> given = data;
+  const auto wave = [](std::vector<double>& v, int64_t size) {
+    return fft::Wave<double>{v.data(), v.data() + size};
+  };
+  const auto all = together.run<kTogether>(wave(data, n * kTogether), wave(work, n * kTogether));
+  for (int64_t lane = 0; lane < kTogether; ++lane) {
+    std::vector<double> one(2 * n), space(2 * n);
+    for (int64_t i = 0; i < 2 * n; ++i) {
+      one[static_cast<size_t>(i)] = given[static_cast<size_t>(i * kTogether + lane)];
+    }
+    const auto expected = alone.run<1>(wave(one, n), wave(space, n));
+    for (int64_t k = 0; k < n; ++k) {
+      ASSERT_NEAR(all.re[k * kTogether + lane], expected.re[k], 1e-10) << k;
+      ASSERT_NEAR(all.im[k * kTogether + lane], expected.im[k], 1e-10) << k;
+    }
+  }
+}
+
 TEST(Fourier, LongRealRows) {
   for (int64_t n : {16386, 20000, 100003, 1 << 18}) {
     const Tensor x = randomTensor(DimVector{n}, DType::Double);
