@@ -23,6 +23,53 @@ constexpr const char* kDataPickle = "data.pkl";
 constexpr const char* kConstantsPickle = "constants.pkl";
 constexpr std::string_view kExtraFolder = "extra/";
 
+[[noreturn]] void failRecord(const ArchiveReader& archive, std::string_view record,
+                             const std::string& what) {
+  throwLoadError("{}: record '{}': {}", archive.name(), record, what);
+}
+
+void takeMemory(const ArchiveReader& archive, const std::string& record, uint64_t bytes) {
+  if (archive.budget()->take(bytes)) return;
+  failRecord(archive, record, "the archive takes more memory than a file of this size may");
+}
+
+// The source text of an archive. Functions that did not compile keep it: who asks for one of them
+// later compiles it again, and may come upon a module that nothing has named before.
+class ArchiveSources {
+ public:
+  explicit ArchiveSources(std::shared_ptr<ArchiveReader> archive) : archive_(std::move(archive)) {}
+
+  // Null when there is no such module.
+  std::shared_ptr<const Source> get(const std::string& module) {
+    std::string record = "code/" + module;
+    std::replace(record.begin(), record.end(), '.', '/');
+    record += ".py";
+    if (!archive_->has(record)) return nullptr;
+    const uint64_t size = archive_->sizeOf(record);
+    if (size > archive_->limits().max_code - code_) {
+      failRecord(*archive_, record,
+                 fmt::format("the archive has more than {} bytes of source text",
+                             archive_->limits().max_code));
+    }
+    code_ += size;
+    takeMemory(*archive_, record, size);
+    auto source = std::make_shared<Source>(std::string(archive_->read(record).text()),
+                                           archive_->name() + "/" + record);
+    // Read when somebody asks: who saves the module again.
+    if (const std::string marks = record + ".debug_pkl"; archive_->has(marks)) {
+      setOrigins(source, [archive = archive_, marks] {
+        return readMarks(readPickle(*archive, marks),
+                         fmt::format("{}: record '{}'", archive->name(), marks), archive->limits());
+      });
+    }
+    return source;
+  }
+
+ private:
+  const std::shared_ptr<ArchiveReader> archive_;
+  uint64_t code_ = 0;  // bytes of source text so far
+};
+
 class ArchiveImporter {
  public:
   ArchiveImporter(std::shared_ptr<ArchiveReader> archive, const LoadOptions& options)
@@ -41,7 +88,11 @@ class ArchiveImporter {
     if (options_.format_version != nullptr) *options_.format_version = version;
     checkByteOrder(*archive_);
     importer_ = SourceImporter::create(
-        *unit_, [this](const std::string& module) { return sourceOf(module); }, version);
+        *unit_,
+        [sources = std::make_shared<ArchiveSources>(archive_)](const std::string& module) {
+          return sources->get(module);
+        },
+        version);
     importer_->setMaxClasses(archive_->limits().max_classes);
     importer_->setConstants(readConstants());
     IValue root = unpickle(kDataPickle, "data", objectHooks());
@@ -56,12 +107,7 @@ class ArchiveImporter {
 
  private:
   [[noreturn]] void failRecord(std::string_view record, const std::string& what) const {
-    throwLoadError("{}: record '{}': {}", archive_->name(), record, what);
-  }
-
-  void takeMemory(const std::string& record, uint64_t bytes) {
-    if (archive_->budget()->take(bytes)) return;
-    failRecord(record, "the archive takes more memory than a file of this size may");
+    wick::failRecord(*archive_, record, what);
   }
 
   int64_t readVersion() {
@@ -96,30 +142,6 @@ class ArchiveImporter {
     } catch (const RuntimeError& error) {
       failRecord(kConstantsPickle, error.brief());
     }
-  }
-
-  std::shared_ptr<const Source> sourceOf(const std::string& module) {
-    std::string record = "code/" + module;
-    std::replace(record.begin(), record.end(), '.', '/');
-    record += ".py";
-    if (!archive_->has(record)) return nullptr;
-    const uint64_t size = archive_->sizeOf(record);
-    if (size > archive_->limits().max_code - code_) {
-      failRecord(record, fmt::format("the archive has more than {} bytes of source text",
-                                     archive_->limits().max_code));
-    }
-    code_ += size;
-    takeMemory(record, size);
-    auto source = std::make_shared<Source>(std::string(archive_->read(record).text()),
-                                           archive_->name() + "/" + record);
-    // Read when somebody asks: who saves the module again.
-    if (const std::string marks = record + ".debug_pkl"; archive_->has(marks)) {
-      setOrigins(source, [archive = archive_, marks] {
-        return readMarks(readPickle(*archive, marks),
-                         fmt::format("{}: record '{}'", archive->name(), marks), archive->limits());
-      });
-    }
-    return source;
   }
 
   UnpicklerHooks objectHooks() {
@@ -193,7 +215,7 @@ class ArchiveImporter {
   void readExtraFiles() {
     for (const std::string& record : archive_->records()) {
       if (!record.starts_with(kExtraFolder)) continue;
-      takeMemory(record, archive_->sizeOf(record));
+      takeMemory(*archive_, record, archive_->sizeOf(record));
       (*options_.extra_files)[record.substr(kExtraFolder.size())] =
           std::string(archive_->read(record).text());
     }
@@ -204,7 +226,6 @@ class ArchiveImporter {
   std::shared_ptr<CompilationUnit> unit_;
   std::shared_ptr<SourceImporter> importer_;
   TypeClaims claims_;
-  uint64_t code_ = 0;  // bytes of source text so far
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace wick {
 
-// small_module.pt with some records replaced; an empty text leaves the record out.
+// small_module.pt with some records replaced or added; an empty text leaves the record out.
 inline std::string changed(const std::vector<std::pair<std::string, std::string>>& changes) {
   ArchiveReader archive(bytesOf(contentsOf("small_module.pt")), "small_module.pt");
   std::string out;
@@ -27,6 +27,9 @@ inline std::string changed(const std::vector<std::pair<std::string, std::string>
       if (name == record) text = replacement;
     }
     if (!text.empty() || record == "constants.pkl") writer.write(record, text);
+  }
+  for (const auto& [name, added] : changes) {
+    if (!archive.has(name) && !added.empty()) writer.write(name, added);
   }
   writer.finish();
   return out;

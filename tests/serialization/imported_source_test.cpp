@@ -276,6 +276,25 @@ TEST(ImportedSource, EmptyDictsHoldTensorsByName) {
   EXPECT_EQ(module.run("collect", {ints({3})}).type()->str(), "Dict(str, Tensor)");
 }
 
+// A tool loads what does not compile, too, and asks again: the second time it gets further, to a module
+// that nothing has read yet. The archive must still be there.
+TEST(ImportedSource, FunctionsThatFailedMayBeAskedAgain) {
+  const std::string archive =
+      changed({{kRecord, withMethods("  def forward(self, x: Tensor) -> Tensor:\n"
+                                     "    return __torch__.broken.inner.twice(x)\n")},
+               {"code/__torch__/broken.py", "return 1\n"},
+               {"code/__torch__/broken/inner.py",
+                "def twice(x: Tensor) -> Tensor:\n  return x.nothing()\n"}});
+  CompileErrors errors = CompileErrors::unlimited();
+  LoadOptions options;
+  options.compile_errors = &errors;
+  const Module module = loadModule(bytesOf(archive), "test.pt", options);
+  EXPECT_FALSE(errors.all().empty());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(module.findMethod("forward")->ensureDefined(), CompileError);
+  }
+}
+
 TEST(ImportedArchive, OfPyTorchTwoUsesRecordFunction) {
   Module module = loadModule(dataPath("record_function_2_11.pt"));
   auto recorded = std::make_shared<Recorded>();
