@@ -61,6 +61,23 @@ TEST(Robustness, TypesThatGrowStatementByStatement) {
 }
 
 // The errors of a program come together, each with its place.
+TEST(Robustness, ClassesOfVeryManyMethods) {
+  constexpr int kCount = 30000;
+  std::string text =
+      "class C:\n    def __init__(self):\n        self.x = 1\n"
+      "    def m0(self) -> int:\n        return 5\n"
+      "    @staticmethod\n    def s0(x: int) -> int:\n        return x\n";
+  for (int i = 1; i < kCount; ++i) {
+    text += i % 2 == 0 ? fmt::format("    def m{}(self) -> int:\n        return self.m{}() + 1\n",
+                                     i, i - 2)
+                       : fmt::format(
+                             "    @staticmethod\n    def s{}(x: int) -> int:\n"
+                             "        return x\n",
+                             i);
+  }
+  EXPECT_EQ(resultOf(text + "def main() -> int:\n    return C().m20() + C().s29999(2)\n"), "17");
+}
+
 TEST(Robustness, ErrorsOfSeveralFunctionsAreReportedTogether) {
   const char* program = R"(def helper(count: int) -> int:
     return cuont + 1
