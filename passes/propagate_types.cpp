@@ -25,6 +25,8 @@ constexpr int kMaxPreciseNesting = 3;
 constexpr int kMaxRounds = 8;
 // When more nodes than this change metadata, all tensors are uncertain.
 constexpr size_t kMaxMetadataWrites = 16;
+// Tensors of programs that mean what they say have fewer.
+constexpr size_t kMostKnownDims = 64;
 
 bool isTensor(const Value* v) {
   return v->type()->kind() == TypeKind::Tensor;
@@ -375,9 +377,11 @@ class Propagator {
     }
   }
 
-  // A result's type: where no tensor requires a gradient, it requires none either.
+  // A result's type: where no tensor requires a gradient, it requires none either. Sizes of many
+  // dimensions are forgotten: a row of n `None` in a subscript would keep n * n of them.
   TypePtr withGradient(const TypePtr& type) const {
     TensorFacts facts = type->as<TensorType>()->facts();
+    if (facts.dim && *facts.dim > kMostKnownDims) facts = sameKind(facts);
     facts.requires_grad.reset();
     if (without_gradients_) facts.requires_grad = false;
     return TensorType::create(std::move(facts));

@@ -61,6 +61,25 @@ TEST(Robustness, TypesThatGrowStatementByStatement) {
 }
 
 // The errors of a program come together, each with its place.
+// Nobody has the memory, and nobody waits until that is noticed.
+TEST(Robustness, PiecesAndDimsWithoutEnd) {
+  const auto refusal = [](const std::string& pieces) {
+    const std::string text =
+        "def main() -> int:\n    x = torch.zeros([0, 1099511627776])\n"
+        "    return len(" +
+        pieces + ")\n";
+    return refusalOf<RuntimeError>([&] { resultOf(text); });
+  };
+  for (const char* pieces : {"torch.tensor_split(x, 9223372036854775807)", "x.unbind(1)",
+                             "x.split(1, 1)", "x.hsplit(1099511627776)"}) {
+    EXPECT_NE(refusal(pieces).find("not enough memory"), std::string::npos) << refusal(pieces);
+  }
+  std::string nones;
+  for (int i = 0; i < 20000; ++i) nones += "None, ";
+  EXPECT_EQ(resultOf("def main() -> int:\n    x = torch.ones([2])[" + nones + "]\n    return 1\n"),
+            "1");
+}
+
 TEST(Robustness, ClassesOfVeryManyMethods) {
   constexpr int kCount = 30000;
   std::string text =

@@ -1,5 +1,6 @@
 // Operators that cut a tensor into views of itself.
 #include "core/device_backend.h"
+#include "core/memory_limit.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -7,9 +8,18 @@ namespace wick::ops {
 
 namespace {
 
+// Refuses more views than there is memory for, before any is made: a dimension of a tensor without
+// elements, or one that was expanded, may be as long as numbers go.
+void expectPieces(const char* op, int64_t count) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  const auto pieces = static_cast<size_t>(std::clamp<int64_t>(count, 0, kMost));
+  checkAllocation(op, pieces * (sizeof(Tensor) + sizeof(TensorImpl)));
+}
+
 std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   dim = wrapDim(dim, self.dim());
   WICK_CHECK(self.dim() > 0, "unbind: Dimension specified as {} but tensor has no dimensions", dim);
+  expectPieces("unbind", self.sizes()[dim]);
   std::vector<Tensor> out;
   for (int64_t i = 0; i < self.sizes()[dim]; ++i) out.push_back(self.select(dim, i));
   return out;
@@ -22,6 +32,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   int64_t n = self.size(dim);
   WICK_CHECK(split_size > 0 || n == 0,
              "split_size can only be 0 if dimension size is 0, but got dimension size of {}", n);
+  if (split_size > 0) expectPieces("split", n / split_size);
   std::vector<Tensor> out;
   int64_t start = 0;
   // An empty dimension gives one empty piece.
@@ -74,6 +85,7 @@ std::vector<Tensor> tensorSplitSections(const Tensor& self, int64_t sections, in
              self.dim());
   dim = wrapDim(dim, self.dim());
   WICK_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
+  expectPieces("tensor_split", sections);
   int64_t n = self.sizes()[dim];
   std::vector<Tensor> out;
   int64_t start = 0;
