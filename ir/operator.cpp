@@ -207,7 +207,7 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
 
 namespace {
 
-// Refuses a tensor of which elements share memory as the place of a result.
+// Refuses a place for a result where elements share memory.
 void checkElementsApart(const Tensor& out) {
   for (int64_t d = 0; out.numel() > 0 && d < out.dim(); ++d) {
     WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,

@@ -223,9 +223,8 @@ def weighted(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     const float values[] = {a, b};
     return Tensor::fromData(values, DimVector{2});
   };
-  for (const IValue& needs : program.call("needs", {pair(1, 2), pair(3, 4)}).elements()) {
-    EXPECT_FALSE(needs.toBool());
-  }
+  const IValue needs = program.call("needs", {pair(1, 2), pair(3, 4)});
+  for (const IValue& needed : needs.elements()) EXPECT_FALSE(needed.toBool());
   const Tensor gradient =
       program.call("weighted", {pair(0.2f, 0.3f), pair(0.4f, 0.5f), pair(0.1f, 0.9f)}).toTensor();
   EXPECT_NEAR(gradient.data<float>()[0], 0.0693147f, 1e-6);

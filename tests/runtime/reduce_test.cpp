@@ -86,8 +86,8 @@ TEST(Reduce, DtypesFollowPyTorch) {
 
 // A destination says in which dtype a sum is computed, unless the call does.
 TEST(Reduce, DestinationsDecideDtypes) {
-  static const OperatorHandle kSumOut{"aten::sum", "IntList_out"},
-      kProdOut{"aten::prod", "int_out"}, kMeanOut{"aten::mean", "out"};
+  static const OperatorHandle kSumOut{"aten::sum", "dim_IntList_out"},
+      kProdOut{"aten::prod", "dim_int_out"}, kMeanOut{"aten::mean", "dim_out"};
   const Tensor bytes = Tensor::full({300}, 1, DType::Byte);
   const Tensor byte = Tensor::zeros({}, DType::Byte), boolean = Tensor::zeros({}, DType::Bool);
   kSumOut(bytes, DimVector{0}, false, IValue(), byte);

@@ -1,4 +1,6 @@
 // Activations, and dropout as far as it is pointwise.
+#include <cmath>
+
 #include "codegen/scalar/activations.h"
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
@@ -17,10 +19,15 @@ Tensor relu(const Tensor& self, Out out) {
 }
 Tensor hardtanh(const Tensor& self, const Scalar& min, const Scalar& max, Out out) {
   WICK_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
-  // Limits of integers are integers, so that -0.5 is no negative one.
-  WICK_CHECK(self.dtype() != DType::Byte || (min.toDouble() > -1 && max.toDouble() > -1),
+  // Limits of integers are integers: -0.5 is zero, and no negative limit.
+  const bool whole = isIntegral(self.dtype(), true);
+  const auto limit = [&](const Scalar& n) {
+    return whole && std::fabs(n.toDouble()) < 1 ? Scalar(0) : n;
+  };
+  const Scalar least = limit(min), most = limit(max);
+  WICK_CHECK(self.dtype() != DType::Byte || (least.toDouble() >= 0 && most.toDouble() >= 0),
              "cannot do hardtanh on an unsigned type with negative limits");
-  return pointwise(kScalar<Hardtanh>, out, self, min, max);
+  return pointwise(kScalar<Hardtanh>, out, self, least, most);
 }
 Tensor relu6(const Tensor& self, Out out) {
   return hardtanh(self, Scalar(0), Scalar(6), out);
