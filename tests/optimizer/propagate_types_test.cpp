@@ -198,6 +198,19 @@ TEST(PropagateTypes, TuplesAndGradients) {
   EXPECT_EQ(h.type("d"), "Float(2)");
 }
 
+// n of them would keep n * n sizes.
+TEST(PropagateTypes, ForgetsSizesOfVeryManyDims) {
+  std::string text = "graph(%x0 : Float(2)):\n  %d : int = prim::Constant[value=0]()\n";
+  for (int i = 0; i < 100; ++i) {
+    text += "  %x" + std::to_string(i + 1) + " : Tensor = aten::unsqueeze(%x" + std::to_string(i) +
+            ", %d)\n";
+  }
+  Propagated g(text + "  return (%x100)\n");
+  EXPECT_EQ(factsOf(named(g.graph->block(), "x30"))->dim, 31u);
+  EXPECT_EQ(factsOf(named(g.graph->block(), "x100"))->dim, std::nullopt);
+  EXPECT_EQ(factsOf(named(g.graph->block(), "x100"))->dtype, DType::Float);
+}
+
 TEST(PropagateTypes, RunsAgainFromTheInputs) {
   auto graph = parseGraph(R"(graph(%x : Float(2, *)):
   %a : Tensor = aten::relu(%x)

@@ -159,6 +159,20 @@ std::vector<Shape> shapes(const std::vector<IValue>& results) {
   return out;
 }
 
+// Nobody has the memory for what is asked for, and nobody waits until that is noticed.
+TEST(Splits, EndlessPieces) {
+  const Tensor one = Tensor::zeros(DimVector{1}, DType::Float);
+  const Tensor none = Tensor::zeros(DimVector{0, int64_t{1} << 40}, DType::Float);
+  EXPECT_THROW(callAll("aten::tensor_split", "sections", one, INT64_MAX), RuntimeError);
+  EXPECT_THROW(callAll("aten::tensor_split", "tensor_indices_or_sections", one,
+                       Tensor::full({}, INT64_MAX, DType::Long)),
+               RuntimeError);
+  EXPECT_THROW(callAll("aten::hsplit", "int", one, INT64_MAX), RuntimeError);
+  EXPECT_THROW(callAll("aten::unbind", "int", none, 1), RuntimeError);
+  EXPECT_THROW(callAll("aten::split", "Tensor", none, 1, 1), RuntimeError);
+  EXPECT_THROW(callAll("aten::chunk", "", none, int64_t{1} << 40, 1), RuntimeError);
+}
+
 TEST(Splits, SizesOfThePieces) {
   Tensor t = iota(DimVector{5});
   EXPECT_EQ(shapes(callAll("aten::split", "Tensor", t, 2)), (std::vector<Shape>{{2}, {2}, {1}}));
