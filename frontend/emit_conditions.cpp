@@ -190,7 +190,7 @@ CondValue Emitter::emitIsInstance(const Apply& apply) {
     std::vector<Refinement> when_false;
     if (test.when_true) when_true.push_back({name, test.when_true});
     if (test.when_false) when_false.push_back({name, test.when_false});
-    refinements = RefinementSet(std::move(when_true), std::move(when_false));
+    refinements = RefinementSet(when_true, when_false);
   }
   Node* n = graph_.insertNode(graph_.create(prim::isinstance, {value}));
   n->setAttribute(attr::types, candidates);

@@ -179,7 +179,7 @@ RefinementSet refinementsOfBody(const While& loop, const RefinementSet& refineme
   for (const Refinement& r : refinements.active().all()) {
     if (!assigned.contains(r.name)) out.push_back(r);
   }
-  return RefinementSet(std::move(out), {});
+  return RefinementSet(out, {});
 }
 
 }  // namespace
