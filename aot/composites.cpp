@@ -35,30 +35,6 @@ void own(CallFrame& frame) {
 
 // ---- comparisons ----
 
-const OperatorHandle kOr{"aten::logical_or", ""}, kAnd{"aten::logical_and", ""};
-
-Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kEqual{"aten::eq", "Tensor"}, kLe{"aten::le", "Tensor"},
-      kFinite{"aten::isfinite", ""}, kNan{"aten::isnan", ""};
-  WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
-             scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
-  WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
-  WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
-  Tensor close = kEqual(self, other);
-  const bool whole = isIntegral(self.dtype(), true);
-  if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
-  if (rtol == 0 && atol == 0) return close;
-  // Integers are compared in the default dtype, reduced floats in float32.
-  const DType type = whole || isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
-  const Tensor x = here(self).to(type), y = here(other).to(type);
-  const Tensor allowed = ops::addScalar(ops::abs(ops::mulScalar(y, Scalar(rtol))), Scalar(atol));
-  const Tensor difference = ops::abs(ops::sub(x, y));
-  return kOr(close, kAnd(kFinite(difference), kLe(difference, allowed)));
-}
-bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kAll{"aten::all", ""};
-  return Tensor(kAll(isclose(self, other, rtol, atol, equal_nan))).item<bool>();
-}
 bool equal(const Tensor& self, const Tensor& other) {
   static const OperatorHandle kEqual{"aten::eq", "Tensor"}, kAll{"aten::all", ""};
   WICK_CHECK(self.dtype() == other.dtype(), "Expected all tensors to have the dtype {}, got {}",
@@ -216,8 +192,6 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::isclose", WICK_KERNEL(isclose)},
-    {"aten::allclose", WICK_KERNEL(allclose)},
     {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
     {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
     {"aten::aminmax", WICK_KERNEL(aminmax)},

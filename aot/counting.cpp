@@ -18,8 +18,10 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/indexing/quantiles.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/promotion.h"
+#include "runtime/ops/values/pairs.h"
 
 namespace wick::aot {
 
@@ -176,7 +178,6 @@ Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert)
 template <bool kIgnoreNan>
 Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                 const std::string& interpolation) {
-  static const OperatorHandle kSort{"aten::sort", ""};
   constexpr const char* kNames[][2] = {{"linear", "Linear"},
                                        {"lower", "Lower"},
                                        {"higher", "Higher"},
@@ -188,16 +189,7 @@ Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
              "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
              "but got {}",
              interpolation);
-  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
-  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "quantile() input tensor must be either float or double dtype");
-  WICK_CHECK(self.dtype() == q.dtype(),
-             "quantile() q tensor must be same dtype as the input tensor");
-  const int64_t d = dim ? wrapDim(*dim, self.dim()) : 0;
-  const Tensor given = dim ? here(self) : here(self).reshape(DimVector{-1});
-  const Tensor input = given.dim() == 0 ? given.unsqueeze(0) : given;
-  const Tensor rows = kSort.all(input, d, false)[0].toTensor().transpose(d, -1).contiguous();
+  const Tensor rows = ops::sortedForQuantiles(here(self), q, dim);
   const Tensor fractions = here(q).contiguous();
   const int64_t length = rows.size(-1), count = fractions.numel();
   DimVector sizes(rows.sizes());
@@ -211,16 +203,7 @@ Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
                 {rows.numel() / length, length, count, kIgnoreNan ? 1 : 0},
                 "quantile() q values must be in the range [0, 1]");
   }
-  // The fractions first.
-  Tensor back = values.transpose(d, values.dim() - 1);
-  DimVector order{d};
-  for (int64_t i = 0; i < back.dim(); ++i) {
-    if (i != d) order.push_back(i);
-  }
-  back = back.permute(order);
-  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
-  for (int64_t i = 0; keepdim && !dim && i < self.dim(); ++i) back = back.unsqueeze(1);
-  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+  return ops::quantilesFirst(values, self, q, dim, keepdim);
 }
 template <bool kIgnoreNan>
 Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
@@ -258,21 +241,9 @@ Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode) {
   const char* op = "cdist";
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
-             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
-             "{} X2: {}",
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
-  WICK_CHECK(x1.dtype() == x2.dtype(), "{}: expected one dtype, got {} and {}", op, x1.describe(),
-             x2.describe());
-  const int64_t chosen = mode.value_or(0);
-  WICK_CHECK(chosen >= 0 && chosen <= 2, "Possible modes: 0, 1, 2, but was: {}", chosen);
+  linalg::checkDistances(x1, x2, p);
   const int64_t r = x1.size(-2), s = x2.size(-2), n = x1.size(-1);
-  // As the engine decides it.
-  constexpr int64_t kFewRows = 25;
-  const bool by_product =
-      p == 2 && (chosen == 1 || (chosen == 0 && (r > kFewRows || s > kFewRows)));
-  if (by_product && x1.numel() > 0 && x2.numel() > 0) {
+  if (linalg::distancesByProduct(p, mode, r, s) && x1.numel() > 0 && x2.numel() > 0) {
     return euclideanDist(widened(here(x1)), widened(here(x2))).to(x1.dtype());
   }
   const auto leading = [](const Tensor& t) {
@@ -349,21 +320,13 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   return out;
 }
 
-Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices, const DimVector& sizes,
-                 int64_t n) {
-  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
-  WICK_CHECK(DimVector(self.sizes()) == DimVector(indices.sizes()),
-             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
-             formatInts(indices.sizes()));
-  WICK_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "{}: expected {}D or {}D input, got {}",
-             op, n + 1, n + 2, formatInts(self.sizes()));
-  const DimVector leading(self.sizes().first(static_cast<size_t>(self.dim() - n)));
-  DimVector all = leading;
-  for (const int64_t s : sizes) all.push_back(s);
+Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices,
+                 const DimVector& sizes) {
+  const DimVector all = unpooledSizes(op, self, indices, sizes);
   const Tensor x = here(self).contiguous(), at = here(indices).contiguous();
   const Tensor out = Tensor::empty(all, x.dtype(), x.device());
   if (x.numel() == 0) return out.fill(0);
-  const int64_t planes = checkedNumel(leading);
+  const int64_t planes = checkedNumel(IntSpan(all).first(all.size() - sizes.size()));
   addFunction(op, fmt::format("putInPlanes<{}>", elementType(op, x)),
               {reads(x), reads(at), writes(out)}, {planes, x.numel() / planes, checkedNumel(sizes)},
               fmt::format("{}: found an invalid max index", op));
@@ -371,12 +334,12 @@ Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices, cons
 }
 Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& size) {
   const char* op = "max_unpool2d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 2), 2);
+  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 2));
 }
 Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
                    const DimVector&, const DimVector&) {
   const char* op = "max_unpool3d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 3), 3);
+  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 3));
 }
 
 const DeviceKernel kKernels[] = {

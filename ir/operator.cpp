@@ -205,20 +205,6 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
   finishDerived(*this, destination, results[0]);
 }
 
-namespace {
-
-// Refuses a place for a result where elements share memory.
-void checkElementsApart(const Tensor& out) {
-  for (int64_t d = 0; out.numel() > 0 && d < out.dim(); ++d) {
-    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
-               "unsupported operation: more than one element of the written-to tensor refers to a "
-               "single memory location. Please clone() the tensor before performing the "
-               "operation.");
-  }
-}
-
-}  // namespace
-
 void finishDerived(const Operator& op, const Tensor& destination, IValue& result) {
   const Tensor given = result.toTensor();
   if (given.isSame(destination)) return;
@@ -234,7 +220,6 @@ void finishDerived(const Operator& op, const Tensor& destination, IValue& result
   if (!std::ranges::equal(destination.sizes(), given.sizes())) {
     destination.resize(given.sizes());
   }
-  if (op.form() == Operator::Form::Out) checkElementsApart(destination);
   destination.copyFrom(given);
   result = IValue(destination);
 }

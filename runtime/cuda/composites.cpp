@@ -30,7 +30,6 @@ using OptDims = std::optional<DimVector>;
 const OperatorHandle kNe{"aten::ne", "Scalar"};
 const OperatorHandle kEqual{"aten::eq", "Tensor"};
 const OperatorHandle kAnd{"aten::logical_and", ""};
-const OperatorHandle kOr{"aten::logical_or", ""};
 const OperatorHandle kNot{"aten::logical_not", ""};
 const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
@@ -107,28 +106,6 @@ Pair frexp(const Tensor& self) {
 
 // ---- comparisons ----
 
-Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kLe{"aten::le", "Tensor"}, kFinite{"aten::isfinite", ""},
-      kNan{"aten::isnan", ""};
-  WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
-             scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
-  WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
-  WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
-  Tensor close = kEqual(self, other);
-  const bool whole = isIntegral(self.dtype(), true);
-  if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
-  if (rtol == 0 && atol == 0) return close;
-  // Integers are compared in the default dtype, reduced floats in float32.
-  const DType type = whole ? DType::Float : wideOf(self.dtype());
-  const Tensor x = self.to(type), y = other.to(type);
-  const Tensor allowed = ops::addScalar(ops::abs(ops::mulScalar(y, Scalar(rtol))), Scalar(atol));
-  const Tensor difference = ops::abs(ops::sub(x, y));
-  return kOr(close, kAnd(kFinite(difference), kLe(difference, allowed)));
-}
-bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kAll{"aten::all", ""};
-  return kAll(isclose(self, other, rtol, atol, equal_nan)).item<bool>();
-}
 Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
   static const OperatorHandle kAny{"aten::any", "dim"};
   const Tensor flat = tests.reshape(DimVector{-1});
@@ -276,8 +253,6 @@ const DeviceKernel kKernels[] = {
     {"aten::mvlgamma", WICK_KERNEL(mvlgamma)},
     {"aten::polygamma", WICK_KERNEL(polygamma)},
     {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
-    {"aten::isclose", WICK_KERNEL(isclose)},
-    {"aten::allclose", WICK_KERNEL(allclose)},
     {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
     {"aten::count_nonzero", WICK_KERNEL(countNonzero)},

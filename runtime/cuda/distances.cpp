@@ -59,13 +59,8 @@ Tensor distancesOf(const Tensor& a, const Tensor& b, double p) {
   return out;
 }
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>) {
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
-             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
-             "{} X2: {}",
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
-  WICK_CHECK(x1.dtype() == x2.dtype() && isFloating(x1.dtype()),
-             "cdist: expected one floating dtype, got {} and {}", x1.describe(), x2.describe());
+  linalg::checkDistances(x1, x2, p);
+  WICK_CHECK(isFloating(x1.dtype()), "cdist: expected a floating dtype, got {}", x1.describe());
   const auto leading = [](const Tensor& t) {
     return t.sizes().first(static_cast<size_t>(t.dim() - 2));
   };

@@ -245,11 +245,12 @@ constexpr const char* kMixed[] = {
     "aten::is_non_overlapping_and_dense", "aten::is_floating_point", "aten::is_complex",
     "aten::is_signed", "aten::is_same_size", "aten::is_set_to", "aten::is_conj", "aten::is_neg",
     "aten::is_inference", "aten::is_coalesced", "aten::is_pinned", "aten::result_type.Tensor",
-    "aten::equal", "aten::detach", "aten::retain_grad", "aten::retains_grad", "aten::is_leaf",
-    "aten::result_type.Scalar", "aten::result_type.Scalar_Tensor", "aten::_version",
-    "aten::_is_zerotensor", "aten::_has_same_storage_numel", "prim::layout", "prim::nbytes",
-    "prim::is_sparse", "prim::is_sparse_csr", "prim::dtype", "prim::device", "prim::data",
-    "aten::_dim_arange", "aten::_assert_tensor_metadata"};
+    "aten::equal", "aten::isclose", "aten::allclose", "aten::detach", "aten::retain_grad",
+    "aten::retains_grad", "aten::is_leaf", "aten::result_type.Scalar",
+    "aten::result_type.Scalar_Tensor", "aten::_version", "aten::_is_zerotensor",
+    "aten::_has_same_storage_numel", "prim::layout", "prim::nbytes", "prim::is_sparse",
+    "prim::is_sparse_csr", "prim::dtype", "prim::device", "prim::data", "aten::_dim_arange",
+    "aten::_assert_tensor_metadata"};
 
 const RegisterDeviceNeutral one_device(TableRule::OneDevice, kOneDevice);
 const RegisterDeviceNeutral last(TableRule::Last, kLast);

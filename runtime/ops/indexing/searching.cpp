@@ -12,6 +12,7 @@
 #include "core/parallel.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/searched.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -400,40 +401,29 @@ Tensor isinNumberTensor(Scalar element, const Tensor& tests, bool, bool invert) 
   return isinOf(element.toTensor(), tests, commonDType(element, tests), invert);
 }
 
+// Of operators on every device.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  static const OperatorHandle kEqual{"aten::eq", "Tensor"}, kLe{"aten::le", "Tensor"},
+      kOr{"aten::logical_or", ""}, kAnd{"aten::logical_and", ""}, kFinite{"aten::isfinite", ""},
+      kNan{"aten::isnan", ""};
   WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
              scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
   WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
   WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
-  DimVector shape = broadcastShapes(self.sizes(), other.sizes());
-  Tensor a = self.expand(shape).contiguous();
-  Tensor b = other.expand(shape).contiguous();
-  Tensor out = Tensor::empty(shape, DType::Bool);
-  dispatchAll(self.dtype(), [&]<class T>() {
-    // Integers are compared in the default dtype, the others in their own.
-    using C = std::conditional_t<std::is_integral_v<T> || kIsReducedFloat<T>, float, T>;
-    using R = decltype(std::abs(C()));
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      T x = a.data<T>()[i];
-      T y = b.data<T>()[i];
-      bool close = x == y;
-      if constexpr (!std::is_integral_v<T>) close |= equal_nan && x != x && y != y;
-      if (!close && (rtol != 0 || atol != 0)) {
-        C wide_x = convert<C>(x);
-        C wide_y = convert<C>(y);
-        R allowed = static_cast<R>(atol) + std::abs(wide_y * static_cast<R>(rtol));
-        R difference = std::abs(wide_x - wide_y);
-        close = std::isfinite(difference) && difference <= allowed;
-      }
-      out.data<bool>()[i] = close;
-    }
-  });
-  return out;
+  Tensor close = kEqual(self, other);
+  const bool whole = isIntegral(self.dtype(), true);
+  if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
+  if (rtol == 0 && atol == 0) return close;
+  // Integers are compared in the default dtype, reduced floats in float32.
+  const DType type = whole || isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
+  const Tensor x = self.to(type), y = other.to(type);
+  const Tensor allowed = addScalar(abs(mulScalar(y, Scalar(rtol))), Scalar(atol));
+  const Tensor difference = abs(sub(x, y));
+  return kOr(close, kAnd(kFinite(difference), kLe(difference, allowed)));
 }
 bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  Tensor close = isclose(self, other, rtol, atol, equal_nan);
-  const bool* data = close.data<bool>();
-  return std::all_of(data, data + close.numel(), [](bool b) { return b; });
+  static const OperatorHandle kAll{"aten::all", ""};
+  return Tensor(kAll(isclose(self, other, rtol, atol, equal_nan))).item<bool>();
 }
 
 constexpr uint32_t kInfo = kNotDifferentiable | kOutForm;

@@ -212,18 +212,10 @@ Pair fractionalMaxPool(const Tensor& self, const DimVector& kernel_size,
 }
 
 // Puts every value at its index of an output plane of zeros.
-Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices, const DimVector& sizes,
-                 int64_t n) {
-  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
-  WICK_CHECK(DimVector(self.sizes()) == DimVector(indices.sizes()),
-             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
-             formatInts(indices.sizes()));
-  WICK_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "{}: expected {}D or {}D input, got {}",
-             op, n + 1, n + 2, formatInts(self.sizes()));
-  WICK_CHECK(static_cast<int64_t>(sizes.size()) == n, "{}: expected {} output sizes, got {}", op, n,
-             formatInts(sizes));
-  DimVector out_sizes(self.sizes().first(static_cast<size_t>(self.dim() - n)));
-  for (int64_t s : sizes) out_sizes.push_back(s);
+Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices,
+                 const DimVector& sizes) {
+  const auto n = static_cast<int64_t>(sizes.size());
+  const DimVector out_sizes = unpooledSizes(op, self, indices, sizes);
   int64_t pixels = checkedNumel(sizes), in_pixels = 1;
   for (int64_t d = self.dim() - n; d < self.dim(); ++d) in_pixels *= self.size(d);
   Tensor x = self.contiguous(), at = indices.contiguous();
@@ -243,12 +235,12 @@ Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices, cons
 
 Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& output_size) {
   return maxUnpool("max_unpool2d", self, indices,
-                   expandInts("max_unpool2d", "output_size", output_size, 2), 2);
+                   expandInts("max_unpool2d", "output_size", output_size, 2));
 }
 Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& output_size,
                    const DimVector&, const DimVector&) {
   return maxUnpool("max_unpool3d", self, indices,
-                   expandInts("max_unpool3d", "output_size", output_size, 3), 3);
+                   expandInts("max_unpool3d", "output_size", output_size, 3));
 }
 
 #define WICK_MAX_ARGS(n)                                                                         \

@@ -1,6 +1,7 @@
 // Small checks that the neural-network operators share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -21,6 +22,22 @@ inline DimVector expandInts(const char* op, const char* name, const DimVector& v
 inline bool isChannelsLast(const Tensor& t) {
   MemoryFormat f = t.suggestMemoryFormat();
   return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
+}
+
+// Of max_unpool the sizes of the result, whose planes have `sizes`; the others are those of `self`. RuntimeError when the
+// arguments do not fit together.
+inline DimVector unpooledSizes(const char* op, const Tensor& self, const Tensor& indices,
+                               const DimVector& sizes) {
+  const auto n = static_cast<int64_t>(sizes.size());
+  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
+  WICK_CHECK(std::ranges::equal(self.sizes(), indices.sizes()),
+             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
+             formatInts(indices.sizes()));
+  WICK_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "{}: expected {}D or {}D input, got {}",
+             op, n + 1, n + 2, formatInts(self.sizes()));
+  DimVector all(self.sizes().first(static_cast<size_t>(self.dim() - n)));
+  for (const int64_t size : sizes) all.push_back(size);
+  return all;
 }
 
 // Sixteen-bit floats as float32, in which kernels compute; other tensors, undefined ones among

@@ -327,24 +327,11 @@ Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
   return ops::sqrt(ops::clampMin(product, Scalar(0)));
 }
 
-// Modes: by a product where there are more than 25 rows, always, never; of the 2-norm alone.
-bool distancesByProduct(double p, std::optional<int64_t> mode, int64_t rows, int64_t others) {
-  const int64_t chosen = mode.value_or(0);
-  WICK_CHECK(chosen >= 0 && chosen <= 2, "Possible modes: 0, 1, 2, but was: {}", chosen);
-  return p == 2 && (chosen == 1 || (chosen == 0 && (rows > 25 || others > 25)));
-}
-
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode) {
   const char* op = "cdist";
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
-             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
-             "{} X2: {}",
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
-  WICK_CHECK(x1.dtype() == x2.dtype(), "{}: expected one dtype, got {} and {}", op, x1.describe(),
-             x2.describe());
+  linalg::checkDistances(x1, x2, p);
   int64_t r = x1.size(-2), s = x2.size(-2), n = x1.size(-1);
-  if (distancesByProduct(p, mode, r, s) && x1.numel() > 0 && x2.numel() > 0) {
+  if (linalg::distancesByProduct(p, mode, r, s) && x1.numel() > 0 && x2.numel() > 0) {
     return euclideanDist(widened(x1), widened(x2)).to(x1.dtype());
   }
   auto leading = [](const Tensor& t) { return t.sizes().first(static_cast<size_t>(t.dim() - 2)); };

@@ -4,6 +4,22 @@
 
 namespace wick::linalg {
 
+void checkDistances(const Tensor& x1, const Tensor& x2, double p) {
+  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
+             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
+             "{} X2: {}",
+             formatInts(x1.sizes()), formatInts(x2.sizes()));
+  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
+  WICK_CHECK(x1.dtype() == x2.dtype(), "cdist: expected one dtype, got {} and {}", x1.describe(),
+             x2.describe());
+}
+
+bool distancesByProduct(double p, std::optional<int64_t> mode, int64_t rows, int64_t others) {
+  const int64_t chosen = mode.value_or(0);
+  WICK_CHECK(chosen >= 0 && chosen <= 2, "Possible modes: 0, 1, 2, but was: {}", chosen);
+  return p == 2 && (chosen == 1 || (chosen == 0 && (rows > 25 || others > 25)));
+}
+
 CdistGradient cdistGradientOf(const char* op, const Tensor& grad, const Tensor& x1,
                               const Tensor& x2, double p, const Tensor& distances) {
   WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && distances.dim() >= 2 && x1.size(-1) == x2.size(-1) &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/error.h"
 #include "core/tensor.h"
@@ -14,6 +15,12 @@ inline int64_t pairsOf(const char* op, int64_t n) {
   WICK_CHECK(n <= kMost, "{}: {} rows have too many pairs", op, n);
   return n * (n - 1) / 2;
 }
+
+// RuntimeError when cdist has no distances for these arguments.
+void checkDistances(const Tensor& x1, const Tensor& x2, double p);
+// Whether the distances of so many rows and others are computed by a product: where there are more than 25 rows, always, or
+// never, as `mode` 0, 1 or 2 says; of the 2-norm alone. RuntimeError for another mode.
+bool distancesByProduct(double p, std::optional<int64_t> mode, int64_t rows, int64_t others);
 
 // The arguments of a gradient of cdist, each for the whole batch; contiguous, no 16-bit floats.
 struct CdistGradient {
