@@ -269,7 +269,7 @@ class Collector {
     for (const StepText& text : steps.texts) {
       numbers.push_back(units[text.part].size());
       Form::Unit& unit = units[text.part].emplace_back();
-      if (text.step) unit.name = text.step->name, unit.where = text.step->where;
+      if (text.step) unit.name = text.step->name;
       unit.kernel = cutAtNumbers(text.kernel);
       unit.call = cutAtNumbers(text.call);
       unit.primitive = text.primitive;
@@ -440,9 +440,8 @@ class Collector {
       b[i].kernel.appendForm(y);
       b[i].call.appendForm(y);
       if (x == y) continue;
-      return fmt::format(", which differ from {} on{}{}",
-                         b[i].name.empty() ? "the sizes of results" : b[i].name,
-                         b[i].where.empty() ? "" : ", ", b[i].where);
+      return fmt::format(", which differ from {} on",
+                         b[i].name.empty() ? "the sizes of results" : b[i].name);
     }
     return "";
   }

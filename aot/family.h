@@ -28,7 +28,7 @@ struct Family {
 // Parts of some sizes, whose texts differ in numbers alone.
 struct Form {
   struct Unit {
-    std::string name, where;
+    std::string name;
     CutText kernel, call;  // the kernel is empty where none is called
     bool primitive = false;
     int closes = 0, opens = 0;  // blocks (StepText)

@@ -211,25 +211,25 @@ class Paths {
     steps_.insert(steps_.end(), path.steps.begin() + static_cast<std::ptrdiff_t>(begin),
                   path.steps.begin() + static_cast<std::ptrdiff_t>(end));
     if (ends) {
-      if (path.raised) steps_.push_back({RaiseStep{*path.raised}, "raise", ""});
+      if (path.raised) steps_.push_back({RaiseStep{*path.raised}, "raise"});
       return;
     }
     const Recording::Decision& decision = path.decisions[depth];
     if (decision.size) {
       steps_.push_back(
-          {SizeStep{decision.place, decision.most, decision.by, key + "s"}, decision.by, ""});
+          {SizeStep{decision.place, decision.most, decision.by, key + "s"}, decision.by});
       return join(path, depth + 1, key + "s");
     }
-    steps_.push_back({BranchStep{decision.place}, "if", ""});
+    steps_.push_back({BranchStep{decision.place}, "if"});
     std::vector<bool> assumed;
     for (size_t i = 0; i < depth; ++i) assumed.push_back(path.decisions[i].value);
     assumed.push_back(false);
     join(path, depth + 1, key + "t");
-    steps_.push_back({OtherwiseStep{}, "", ""});
+    steps_.push_back({OtherwiseStep{}, ""});
     Path other = walk(std::move(assumed));
     useBuffersOf(path, end, other);
     join(other, depth + 1, key + "f");
-    steps_.push_back({EndStep{}, "", ""});
+    steps_.push_back({EndStep{}, ""});
   }
 
   // The first `count` steps are the same computations in both: the other's buffers become the path's.

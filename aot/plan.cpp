@@ -120,7 +120,7 @@ void copyWrittenConstants(Program& program) {
       changed.data = Tensor();
       const auto loop = in_loops.find(changed.loop);
       std::vector<Step>& to = loop == in_loops.end() ? copies : loop->second;
-      to.push_back({FillStep{{use.buffer, 0}, Place{kept, 0}}, "constant", ""});
+      to.push_back({FillStep{{use.buffer, 0}, Place{kept, 0}}, "constant"});
     }
   }
   for (Step& step : program.steps) {

@@ -228,7 +228,6 @@ struct Step {
                ResultSizesStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
-  std::string where;  // the line of the program, or ""
   bool kept = false;  // whether it runs even when nobody seems to need it
 };
 

@@ -62,8 +62,7 @@ class ProgramWriter::Impl {
         call = replaced(call, kKernelName, kernel(text.kernel, text.step->name) + "(");
       }
       if (text.primitive) call = withPrimitive(call, text.description);
-      calls.add(text.closes, text.opens,
-                text.step ? comment(text.step->name, text.step->where) : "", call);
+      calls.add(text.closes, text.opens, text.step ? comment(text.step->name) : "", call);
     }
     const size_t number = count_++;
     WrittenProgram written;
@@ -135,8 +134,8 @@ class ProgramWriter::Impl {
   }
 
  private:
-  static std::string comment(const std::string& name, const std::string& where) {
-    return name.empty() ? "" : fmt::format("  // {}{}{}\n", name, where.empty() ? "" : ", ", where);
+  static std::string comment(const std::string& name) {
+    return name.empty() ? "" : fmt::format("  // {}\n", name);
   }
 
   // The name of the kernel with this text, whose name there is KERNEL.
@@ -241,7 +240,7 @@ class ProgramWriter::Impl {
         call = replaced(call, partName(forms.parts[p].key),
                         fmt::format("run_{}(", partNumber(number, p)));
       }
-      calls.add(unit.closes, unit.opens, comment(unit.name, unit.where), call);
+      calls.add(unit.closes, unit.opens, comment(unit.name), call);
     }
     const std::string position = "[[maybe_unused]] const int64_t position";
     const std::string head = signatureOf(fmt::format("run_{}_{}", name, f), true);

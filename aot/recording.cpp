@@ -356,7 +356,7 @@ void Recording::add(const std::string& name, decltype(Step::what) what) {
   for (decltype(Step::what)& one : all) {
     const auto* const function = std::get_if<FunctionStep>(&one);
     const bool draws = function && drawsNumbers(*function);
-    Step step{std::move(one), name, "", draws};
+    Step step{std::move(one), name, draws};
     if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
     for (const Use& use : usesOf(step)) {
       if (!use.written) touch({use.buffer, 0}, false);

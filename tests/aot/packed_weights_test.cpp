@@ -83,7 +83,7 @@ TEST(PackedWeights, WhatIsPackedHereGivesTheSameBits) {
   constant.data = Tensor::empty({static_cast<int64_t>(constant.bytes)}, DType::Byte);
   std::memcpy(constant.data.rawData(), weight.data(), constant.bytes);
   program.buffers.push_back(constant);
-  program.steps.push_back({product(), "product", ""});
+  program.steps.push_back({product(), "product"});
   packWeights(program);
   const LibraryStep& step = std::get<LibraryStep>(program.steps[0].what);
   const Tensor& packed = program.buffers[step.weights.buffer].data;
@@ -106,7 +106,7 @@ TEST(PackedWeights, AWeightThatReachesBehindItsBufferStays) {
   program.buffers.push_back(constant);
   LibraryStep step = product();
   step.weights.offset = sizeof(float);
-  program.steps.push_back({step, "product", ""});
+  program.steps.push_back({step, "product"});
   packWeights(program);
   EXPECT_EQ(program.buffers.size(), 1u);
 }
