@@ -3,8 +3,9 @@
 
 usage: tools/tidy.py [--changed COMMITS] [--jobs N] [FILE...]
 
-Without files it takes all of them but the tests, about five seconds each; with --changed those that the last COMMITS
-commits and the working tree changed. It needs the headers that a build generates: run `bazel build //...` before.
+Without files it takes all of them, about five seconds each; with --changed those that the last COMMITS commits and the
+working tree changed. Of tests it only asks whether they include what they use, by compiling them without the precompiled
+header that would hide it. It needs the headers that a build generates: run `bazel build //...` before.
 """
 
 import argparse
@@ -18,8 +19,9 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOL = "clang-tidy-19"
+COMPILER = "g++"
 # These are built against an installation.
-ELSEWHERE = re.compile(r"^(tests|examples)/")
+ELSEWHERE = re.compile(r"^(examples|tests/install)/")
 
 
 def output_of(*command):
@@ -38,24 +40,28 @@ def sources(changed):
 def flags():
     generated = os.path.realpath(os.path.join(ROOT, "bazel-bin"))
     base = generated.split("/execroot/")[0]
-    includes = [ROOT, generated, os.path.join(generated, "aot/runtime"), "aot/runtime"]
+    includes = [ROOT, generated, "aot/runtime"] + [os.path.join(generated, name) for name in ("aot", "aot/runtime")]
     system = [os.path.join(base, "external", name) for name in ("system", "llvm/include")]
     system += glob.glob("/usr/include/python3.*")
-    # Clang has headers of its own but for omp.h, whose attributes of allocators it does not know.
-    after = glob.glob("/usr/lib/gcc/x86_64-linux-gnu/12/include")
     return (
         ["-std=c++20", "-march=x86-64-v3", "-fopenmp", "-DNDEBUG", "-DWICK_INSIDE", '-DWICK_BUILD_VERSION=""', "-w"]
-        + ["-D__malloc__(...)="]
         + [f"-I{path}" for path in includes]
         + [f"-isystem{path}" for path in system]
-        + [f"-idirafter{path}" for path in after]
     )
+
+
+# Clang has headers of its own but for omp.h, whose attributes of allocators it does not know.
+FOR_CLANG = ["-D__malloc__(...)="] + [
+    f"-idirafter{path}" for path in glob.glob("/usr/lib/gcc/x86_64-linux-gnu/12/include")
+]
 
 
 def findings(name, arguments):
-    run = subprocess.run(
-        [TOOL, "--quiet", name, "--"] + arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    if name.startswith("tests/"):
+        command = [COMPILER, "-fsyntax-only", name] + arguments
+    else:
+        command = [TOOL, "--quiet", name, "--"] + arguments + FOR_CLANG
+    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode and not run.stdout:
         return run.stderr
     return run.stdout

@@ -38,8 +38,15 @@ std::string refusalOf(const std::function<void()>& work) {
   return "no error";
 }
 
+// Functions take several times as much of it under AddressSanitizer.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr size_t kSmallStack = size_t{2} << 20;
+#else
+inline constexpr size_t kSmallStack = size_t{512} << 10;
+#endif
+
 // Runs `work` on a thread with a stack of `bytes`.
-inline void onSmallStack(std::function<void()> work, size_t bytes = size_t{512} << 10) {
+inline void onSmallStack(std::function<void()> work, size_t bytes = kSmallStack) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);

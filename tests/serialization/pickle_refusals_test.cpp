@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/function_schema.h"
 #include "serialization/source_origins.h"
 #include "serialization/unpickler.h"
 #include "tests/serialization/data_files.h"
