@@ -51,9 +51,9 @@ ExtensionFunction functionOf(wick_function function, void* data) {
     const Handles handles(arguments);
     // A function without results has somewhere to store all the same.
     Stored stored(results.size() + 1);
-    forgetError();
+    const uint64_t before = notedFailures();
     const wick_status status = function(data, handles.data(), arguments.size(), stored.data());
-    if (status != WICK_OK) throwLastError(status);
+    if (status != WICK_OK) throwLastError(status, before);
     for (size_t i = 0; i < results.size(); ++i) results[i] = stored.take(i);
   };
 }
@@ -112,18 +112,18 @@ void addClass(Extension& extension, const wick_class& c) {
   if (c.get_state && c.set_state) {
     get = [get_state = c.get_state, data = c.data](const RefCounted& self) {
       Stored stored(1);
-      forgetError();
+      const uint64_t before = notedFailures();
       const wick_status status =
           get_state(data, static_cast<const Held&>(self).pointer, stored.data());
-      if (status != WICK_OK) throwLastError(status);
+      if (status != WICK_OK) throwLastError(status, before);
       return stored.take(0);
     };
     set = [set_state = c.set_state, data = c.data, free_held = c.free_held](const IValue& state) {
       const wick_value handle{state};
       void* held = nullptr;
-      forgetError();
+      const uint64_t before = notedFailures();
       const wick_status status = set_state(data, &handle, &held);
-      if (status != WICK_OK) throwLastError(status);
+      if (status != WICK_OK) throwLastError(status, before);
       return Ref<RefCounted>(makeRef<Held>(held, free_held, data));
     };
   } else if (c.get_state || c.set_state) {

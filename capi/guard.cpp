@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/error_types.h"
+#include "core/source_origin.h"
 
 namespace wick::capi {
 namespace {
@@ -19,6 +20,7 @@ struct LastError {
   std::string class_name;
   std::string file;
   wick_error shown{WICK_OK, "", "", "", 0, 0};
+  uint64_t failures = 0;  // so far
 };
 
 LastError& lastError() {
@@ -53,7 +55,8 @@ void describe(LastError& error) {
     error.shown.status = statusOf(e.className());
     error.message = e.what();
     error.class_name = e.className();
-    if (!e.frames().empty()) setPlace(error, e.frames().front().range);
+    // In the user's own program, as in the message.
+    if (!e.frames().empty()) setPlace(error, userRange(e.frames().front().range));
   } catch (const LoadError& e) {
     error.shown.status = WICK_ERROR_LOAD;
     error.message = e.what();
@@ -77,6 +80,7 @@ void describe(LastError& error) {
 wick_status noteException() noexcept {
   try {
     LastError& error = lastError();
+    ++error.failures;
     error.message.clear();
     error.class_name.clear();
     error.file.clear();
@@ -92,13 +96,13 @@ wick_status noteException() noexcept {
   }
 }
 
-void forgetError() noexcept {
-  lastError().shown = {WICK_OK, "", "", "", 0, 0};
+uint64_t notedFailures() noexcept {
+  return lastError().failures;
 }
 
-void throwLastError(wick_status status) {
+void throwLastError(wick_status status, uint64_t before) {
   const LastError& error = lastError();
-  if (error.shown.status == WICK_OK) {
+  if (error.failures == before) {
     throw RuntimeError(fmt::format("the function failed with status {} and gave no reason",
                                    static_cast<int>(status)));
   }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -50,10 +51,11 @@ template <class... Args>
   throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Forgets the thread's last error, so that one of somebody's own function can be told from it.
-void forgetError() noexcept;
-// Throws the thread's last error, of a function that returned `status`, as what it was.
-[[noreturn]] void throwLastError(wick_status status);
+// How many failures the thread has noted, which tells whether a function of somebody's own notes one.
+uint64_t notedFailures() noexcept;
+// Throws the thread's last error, of a function that returned `status`, as what it was. `before` is
+// what notedFailures() was when the function was called.
+[[noreturn]] void throwLastError(wick_status status, uint64_t before);
 
 // The pointer, which must not be null; `name` is the argument's in capi/wick.h.
 template <class T>

@@ -244,9 +244,9 @@ wick_status wick_value_append(wick_value* list, const wick_value* element) {
     known(element, kName, "element");
     ListObject& changed =
         asked(kName, [&]() -> std::reference_wrapper<ListObject> { return list->value.toList(); });
-    // A list that was made empty takes the type of its first element.
+    // A list that was made empty takes the type of its first element, if no program holds it for one of tensors.
     TypePtr type = changed.element_type;
-    if (changed.elements.empty() && type->kind() == TypeKind::Tensor) {
+    if (changed.elements.empty() && type->kind() == TypeKind::Tensor && changed.useCount() == 1) {
       type = unshapedType(element->value.type());
     }
     IValue added = elementFor(element->value, type, kName);
@@ -299,8 +299,15 @@ wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t 
 }
 
 wick_status wick_value_to_tensor(const wick_value* value, wick_tensor* tensor) {
-  return read(value, tensor, "wick_value_to_tensor", [](const IValue& v) {
+  constexpr const char* kName = "wick_value_to_tensor";
+  return read(value, tensor, kName, [&](const IValue& v) {
     const Tensor t = v.tensor();
+    if (t.kind() != TensorKind::Dense) {
+      throwUsage("{}: expected a dense tensor, got a {} one", kName, toString(t.kind()));
+    }
+    if (!t.device().isCpu()) {
+      throwUsage("{}: expected a tensor on the CPU, got one on {}", kName, t.device().str());
+    }
     wick_tensor out;
     out.dtype = static_cast<wick_dtype>(t.dtype());
     out.dims = t.sizes().size();

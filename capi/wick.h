@@ -218,7 +218,8 @@ WICK_API wick_status wick_value_find(const wick_value* dict, const wick_value* k
  * object. */
 WICK_API wick_status wick_value_field(const wick_value* value, const char* name,
                                       wick_value** field);
-/* Changes a list or dict. The element must be of the type that the container was made with. */
+/* Changes a list or dict. The element must be of the type that the container was made with. A list
+ * that was made of no elements takes the type of its first one while only one handle means it. */
 WICK_API wick_status wick_value_append(wick_value* list, const wick_value* element);
 WICK_API wick_status wick_value_insert(wick_value* dict, const wick_value* key,
                                        const wick_value* value);
@@ -256,7 +257,8 @@ typedef struct wick_tensor {
 /* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. */
 WICK_API wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t dims,
                                           const void* data, size_t bytes, wick_value** value);
-/* How a tensor lies in memory. Writing through `data` changes the tensor for everybody. */
+/* How a tensor lies in memory. Writing through `data` changes the tensor for everybody.
+ * WICK_ERROR_USAGE for tensors of other devices, and for those that are sparse or quantized. */
 WICK_API wick_status wick_value_to_tensor(const wick_value* value, wick_tensor* tensor);
 /* The same elements in row-major order without gaps: the value itself, or a copy. */
 WICK_API wick_status wick_value_contiguous(const wick_value* value, wick_value** result);

@@ -547,6 +547,65 @@ TEST(CapiTest, TensorsThatHaveNoPlainElementsStay) {
   refused("elsewhere", "DLPack: expected a tensor on the CPU, got one on meta");
 }
 
+TEST(CapiTest, TensorsWithoutElementsInMemoryAreNotShown) {
+  const auto program = compiled(
+      "def sparse() -> Tensor:\n    return torch.ones([2]).to_sparse()\n"
+      "def quantized() -> Tensor:\n"
+      "    return torch.quantize_per_tensor(torch.ones([2]), 0.5, 0, torch.qint8)\n"
+      "def elsewhere() -> Tensor:\n    return torch.empty([2], device=\"meta\")\n");
+  const auto refused = [&](const char* function, const char* why) {
+    wick_tensor tensor{};
+    EXPECT_EQ(wick_value_to_tensor(called(program, function).get(), &tensor), WICK_ERROR_USAGE);
+    EXPECT_EQ(message(), std::string("wick_value_to_tensor: ") + why);
+    EXPECT_EQ(tensor.data, nullptr);
+  };
+  refused("sparse", "expected a dense tensor, got a sparse one");
+  refused("quantized", "expected a dense tensor, got a quantized one");
+  refused("elsewhere", "expected a tensor on the CPU, got one on meta");
+}
+
+// What a program typed as a list of tensors stays one.
+TEST(CapiTest, EmptyListsOfProgramsKeepTheirType) {
+  const auto program = compiled(R"(
+class Box:
+    def __init__(self):
+        self.all: List[Tensor] = []
+
+def box() -> Box:
+    return Box()
+
+def first(b: Box) -> Tensor:
+    return b.all[0] + 1
+)");
+  const Value box = called(program, "box");
+  const Value all = made(wick_value_field, box.get(), "all");
+  EXPECT_EQ(wick_value_append(all.get(), integer(3).get()), WICK_ERROR_USAGE);
+  EXPECT_THAT(message(), HasSubstr("wick_value_append: expected Tensor, got int"));
+  EXPECT_EQ(reprOf(all), "[]");
+  const float two = 2;
+  const Value x = made(wick_value_from_data, WICK_FLOAT32, static_cast<const int64_t*>(nullptr),
+                       size_t{0}, static_cast<const void*>(&two), sizeof two);
+  EXPECT_EQ(wick_value_append(all.get(), x.get()), WICK_OK) << message();
+  EXPECT_EQ(reprOf(called(program, "first", {box.get()})), "tensor(3.)");
+}
+
+// The place that is told is that of the message.
+TEST(CapiTest, PlacesOfModulesAreThoseOfTheirMessages) {
+  const auto module =
+      made<wick_module>(wick_module_load, kDigits, static_cast<const wick_limits*>(nullptr));
+  const float number = 1;
+  const int64_t size = 1;
+  const Value x = made(wick_value_from_data, WICK_FLOAT32, &size, size_t{1},
+                       static_cast<const void*>(&number), sizeof number);
+  wick_value* argument = x.get();
+  wick_value* result = nullptr;
+  ASSERT_EQ(wick_module_call(module.get(), nullptr, &argument, 1, nullptr, nullptr, &result),
+            WICK_ERROR_RUNTIME);
+  const wick_error* error = wick_last_error();
+  EXPECT_THAT(error->message, HasSubstr("File \"" + std::string(error->file) + "\", line " +
+                                        std::to_string(error->line) + "\n"));
+}
+
 TEST(CapiTest, ThreadsCallOneProgram) {
   const auto program = compiled("def f(x: int) -> int:\n    return x * x\n");
   std::vector<std::thread> threads;

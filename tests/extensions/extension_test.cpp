@@ -455,6 +455,7 @@ wick_status add_ten(void*, wick_value* const* arguments, size_t, wick_value** re
   if (n < 0) return wick_fail("negative");
   if (n == 99) return WICK_ERROR_USAGE;
   if (n == 98) return WICK_OK;
+  if (n == 97) return wick_fail(nullptr);
   return wick_value_from_int(n + 10, &results[0]);
 }
 
@@ -466,7 +467,11 @@ TEST(ExtensionInC, OperatorsAndTheirErrors) {
   EXPECT_EQ(wick_extension_add(&e), WICK_ERROR_USAGE);
   EXPECT_THAT(wick_last_error()->message, HasSubstr("already an operator c_trial::add_ten"));
   const Program p = compile("def f(n: int) -> int:\n    return torch.ops.c_trial.add_ten(n)\n");
+  // An operator that does its work leaves the thread's last error as it is.
+  const wick_error* last = wick_last_error();
   EXPECT_EQ(p.call("f", {1}).toInt(), 11);
+  EXPECT_EQ(last->status, WICK_ERROR_USAGE);
+  EXPECT_THAT(last->message, HasSubstr("already an operator c_trial::add_ten"));
   const auto error = [&](int64_t n) -> std::string {
     try {
       p.call("f", {n});
@@ -478,6 +483,7 @@ TEST(ExtensionInC, OperatorsAndTheirErrors) {
   EXPECT_THAT(error(-1), HasSubstr("negative"));
   EXPECT_THAT(error(99), HasSubstr("failed with status 1 and gave no reason"));
   EXPECT_THAT(error(98), HasSubstr("stored no result 0"));
+  EXPECT_THAT(error(97), HasSubstr("an error without a message"));
   e.struct_size = 3;
   EXPECT_EQ(wick_extension_add(&e), WICK_ERROR_USAGE);
   e.struct_size = sizeof(e);
