@@ -193,12 +193,9 @@ Tensor asPairs(const Tensor& t) {
 }
 
 void copyComplex(const Tensor& to, const Tensor& from) {
-  if (from.impl()->is_conj || to.impl()->is_conj) {
-    throw NotAhead("a copy of a conjugate view is not available ahead of time");
-  }
   if (!isComplex(to.dtype())) {
     if (to.dtype() == DType::Bool) {
-      throw NotAhead(fmt::format("{} as bool is not available ahead of time", from.describe()));
+      throw NotAhead(fmt::format("{} as bool is not available ahead of time", shown(from)));
     }
     to.copyFrom(partOf(from, 0));
     return;

@@ -49,9 +49,13 @@ FunctionStep::Operand asWords(FunctionStep::Operand operand) {
   operand.bytes = itemSize(operand.dtype);
   return operand;
 }
+std::string shown(const Tensor& t) {
+  if (!t.defined()) return t.describe();
+  return fmt::format("{}{}", toString(t.dtype()), formatInts(t.sizes()));
+}
 std::string wordOf(const Tensor& t) {
   if (t.itemSize() > sizeof(uint64_t)) {
-    throw NotAhead(fmt::format("{} is not available ahead of time", t.describe()));
+    throw NotAhead(fmt::format("{} is not available ahead of time", shown(t)));
   }
   return fmt::format("uint{}_t", 8 * t.itemSize());
 }
@@ -317,7 +321,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   const Tensor out = Tensor::empty(ops::sizesOfSamples(x.sizes(), at), x.dtype(), x.device());
   if (out.numel() == 0) return out;
   if (!isFloating(x.dtype())) {
-    throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, x.describe()));
+    throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, shown(x)));
   }
   addFunction(
       op, fmt::format("sampleGrid<{}>", elementType(op, x)), {reads(x), reads(at), writes(out)},

@@ -16,6 +16,8 @@ FunctionStep::Operand writes(const Tensor& t);
 FunctionStep::Operand changes(const Tensor& t);
 // As words of its elements' size, whatever they mean.
 FunctionStep::Operand asWords(FunctionStep::Operand operand);
+// "float32[2, 3]": a tensor in a message, without the device, which only the recording knows.
+std::string shown(const Tensor& t);
 // "uint32_t"
 std::string wordOf(const Tensor& t);
 // The C++ type of the elements. NotAhead for those that functions do not take: booleans, reduced floats,

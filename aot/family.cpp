@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "aot/recording.h"
+#include "aot/refusal.h"
 #include "codegen/cpp/kernel_text.h"
 
 namespace wick::aot {
@@ -106,11 +107,11 @@ class Collector {
         }
       }
     } catch (const TooManyForms& e) {
-      throw TooManyForms(e.what() + describe(position, decided));
+      throw TooManyForms(e.brief() + describe(position, decided));
     } catch (const codegen::NoCppText& e) {
       throw NotAhead(e.what());
     } catch (const RuntimeError& e) {
-      if (isNotAhead(e)) throw NotAhead(e.what() + describe(position, decided));
+      if (isNotAhead(e)) throw refusalOf(e, describe(position, decided));
       if (!decided.values.empty()) throw;
       raise(position, e.brief());
     }

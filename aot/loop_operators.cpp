@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "aot/device.h"
+#include "aot/elements.h"
 #include "aot/kept_loops.h"
 #include "aot/recording.h"
 #include "core/error.h"
@@ -19,7 +20,7 @@ namespace {
 Tensor valueOf(const IValue& v) {
   const Tensor t = v.isNone() ? Tensor() : v.toTensor();
   if (t.defined() && (t.kind() != TensorKind::Dense || t.impl()->is_conj)) {
-    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", t.describe()));
+    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", shown(t)));
   }
   return t;
 }

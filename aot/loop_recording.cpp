@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "aot/device.h"
+#include "aot/elements.h"
 #include "aot/recording.h"
 #include "core/error.h"
 #include "core/tensor_kind.h"
@@ -50,7 +51,7 @@ Recording::Frame& Recording::loopFrame() {
 // Uninitialized memory of the same dtype, sizes and layout.
 Tensor Recording::memoryLike(const Tensor& t) {
   if (t.kind() != TensorKind::Dense || isComplex(t.dtype()) || isQuantized(t.dtype())) {
-    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", t.describe()));
+    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", shown(t)));
   }
   const Device device{kAhead, -1};
   return t.isNonOverlappingAndDense()
@@ -62,8 +63,7 @@ Tensor Recording::memoryLike(const Tensor& t) {
 void Recording::assignOwn(const Tensor& to, const Tensor& from) {
   const Tensor here = constant(from);
   if (to.dtype() != here.dtype() || !std::ranges::equal(to.sizes(), here.sizes())) {
-    throw NotAhead(
-        fmt::format("a value of a loop changes from {} to {}", to.describe(), here.describe()));
+    throw NotAhead(fmt::format("a value of a loop changes from {} to {}", shown(to), shown(here)));
   }
   if (to.numel() == 0 || isSame(to, here)) return;
   own_steps_ = true;
@@ -107,7 +107,7 @@ namespace {
 void requireBool(const Tensor& t) {
   WICK_CHECK(
       t.defined() && t.kind() == TensorKind::Dense && t.dtype() == DType::Bool && t.numel() == 1,
-      "expected a condition, got {}", t.describe());
+      "expected a condition, got {}", shown(t));
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ void Recording::beginLoop(const Tensor& rounds, bool conditional, int64_t ordina
   frame.round = Tensor::empty({}, DType::Long, Device{kAhead, -1});
   WICK_CHECK(rounds.defined() && rounds.kind() == TensorKind::Dense && rounds.numel() == 1 &&
                  rounds.dtype() == DType::Long,
-             "expected the number of rounds, got {}", rounds.describe());
+             "expected the number of rounds, got {}", shown(rounds));
   LoopStep step;
   step.number = frame.number;
   const Tensor known = rounds.device().isCpu() ? rounds : this->known(rounds);
@@ -254,7 +254,7 @@ void Recording::endLoop() {
     }
     if (value.dtype() != next.dtype() || !std::ranges::equal(value.sizes(), next.sizes())) {
       throw NotAhead(fmt::format("a value that a loop carries changes from {} to {} in a round",
-                                 value.describe(), next.describe()));
+                                 shown(value), shown(next)));
     }
     if (value.numel() == 0 || isSame(value, next)) continue;
     const uint32_t from = wholeOf(placeOf(next).buffer);

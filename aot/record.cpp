@@ -13,10 +13,12 @@
 #include "aot/paths.h"
 #include "aot/random.h"
 #include "aot/recording.h"
+#include "aot/refusal.h"
 #include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/source_origin.h"
 #include "ir/function.h"
 #include "ir/graph.h"
 #include "passes/inline_calls.h"
@@ -244,9 +246,11 @@ class Recorder {
     }
   }
   // The error, and why a loop was not kept.
-  [[noreturn]] void fail(const RuntimeError& e) const { throw NotAhead(e.what() + why_); }
+  [[noreturn]] void fail(const RuntimeError& e) const { throw refusalOf(e, why_); }
   void note(const RuntimeError& e) {
-    if (why_.empty()) why_ = fmt::format("\nA loop cannot stay one: {}", e.what());
+    if (!why_.empty()) return;
+    why_ = "\nA loop cannot stay one: " + e.brief();
+    if (!e.frames().empty()) why_ += "\n" + userRange(e.frames().front().range).highlight();
   }
 
   std::map<int64_t, int64_t> roundsOfLoops() {
@@ -269,10 +273,15 @@ class Recorder {
   std::string why_;  // a loop was not kept
 };
 
-}  // namespace
+// What a call raises on the device of the recording is told by the engine, in its words.
+[[noreturn]] void raiseAsEngine(GraphFunction& function, const std::vector<IValue>& arguments,
+                                const NotAhead& otherwise) {
+  callFunction(function, arguments);
+  throw otherwise;
+}
 
-Program record(GraphFunction& function, const std::vector<IValue>& arguments,
-               const RecordOptions& options) {
+Program recordOnly(GraphFunction& function, const std::vector<IValue>& arguments,
+                   const RecordOptions& options) {
   const RecordFor target(options.target, {options.standalone, options.winograd});
   function.ensureDefined();
   std::shared_ptr<Graph> graph = function.graph()->copy();
@@ -293,10 +302,24 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
       RecordOptions with = options;
       with.decided = decided;
       with.decided.most = options.decided.most;
-      return record(function, arguments, with);
+      return recordOnly(function, arguments, with);
     };
   }
   return program;
+}
+
+}  // namespace
+
+Program record(GraphFunction& function, const std::vector<IValue>& arguments,
+               const RecordOptions& options) {
+  std::optional<NotAhead> otherwise;
+  try {
+    return recordOnly(function, arguments, options);
+  } catch (const RuntimeError& e) {
+    if (isNotAhead(e)) throw;
+    otherwise = refusalOf(e);
+  }
+  raiseAsEngine(function, arguments, *otherwise);
 }
 
 Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
@@ -306,20 +329,18 @@ Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
           [&function, arguments = std::move(arguments), options](
               const std::vector<int64_t>& sizes, bool keep_loops,
               const DecidedSizes& decided) -> Program {
-            std::string what;
+            std::optional<NotAhead> otherwise;
             RecordOptions with = options;
             with.keep_loops = with.keep_loops || keep_loops;
             with.decided = decided;
             with.decided.most = options.decided.most;
             try {
-              return record(function, arguments(sizes), with);
+              return recordOnly(function, arguments(sizes), with);
             } catch (const RuntimeError& e) {
               if (isNotAhead(e)) throw;
-              what = e.what();
+              otherwise = refusalOf(e);
             }
-            // The program's own error, or one of the device: the engine tells.
-            callFunction(function, arguments(sizes));
-            throw NotAhead(what);
+            raiseAsEngine(function, arguments(sizes), *otherwise);
           }};
 }
 

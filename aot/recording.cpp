@@ -8,6 +8,7 @@
 
 #include "aot/complex.h"
 #include "aot/device.h"
+#include "aot/elements.h"
 #include "aot/factorizations.h"
 #include "aot/random.h"
 #include "aot/target.h"
@@ -43,7 +44,7 @@ bool isSameView(const Tensor& a, const Tensor& b) {
 void requireDense(const std::string& name, const Tensor& result) {
   if (result.kind() != TensorKind::Dense || isQuantized(result.dtype()) || result.impl()->is_conj) {
     throw NotAhead(
-        fmt::format("the result {}: {} is not available ahead of time", name, result.describe()));
+        fmt::format("the result {}: {} is not available ahead of time", name, shown(result)));
   }
 }
 

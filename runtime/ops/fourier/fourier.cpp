@@ -201,6 +201,8 @@ Tensor fftR2c(const Tensor& self, const DimVector& dim, int64_t normalization, b
 }
 Tensor fftC2r(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t last) {
   static const Norm kForward("forward");
+  WICK_CHECK(isComplex(self.dtype()), "_fft_c2r expects a complex input tensor, but got {}",
+             scalarTypeName(self.dtype()));
   DimVector sizes;
   for (int64_t d : dim) sizes.push_back(self.size(d));
   WICK_CHECK(!sizes.empty(), "_fft_c2r must transform at least one axis");
