@@ -156,7 +156,8 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
   module_.train();
   if (settings_.autocast) {
     if (settings_.method.empty() && module_.hasHooks()) {
-      throw UsageError("mixed precision does not reach the hooks of a module");
+      throw UsageError(
+          "mixed precision does not reach the hooks of a module; name the method to train");
     }
     cast_ = withAutocast(module_.method(methodName()), optimizer_.parameters()[0].device().type,
                          settings_.autocast);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "codegen/llvm/object_cache.h"
+#include "codegen/llvm/target.h"
 
 namespace wick::codegen {
 namespace {
@@ -195,6 +196,19 @@ TEST_F(ObjectCacheTest, RemovesTheOldestBeyondItsLimit) {
   size_t files = std::distance(std::filesystem::directory_iterator(folder_), {});
   EXPECT_LE(files, 100 + 64);
   EXPECT_TRUE(cache.load("key299"));
+}
+
+TEST(Jit, WhatIsNoObjectIsRefused) {
+  for (const std::string text : {"", "machine code",
+                                 "\x7f"
+                                 "ELF and nothing more"}) {
+    try {
+      functionsOf(text);
+      FAIL() << text;
+    } catch (const CodegenError& e) {
+      EXPECT_TRUE(std::string_view(e.what()).starts_with("unreadable object: ")) << e.what();
+    }
+  }
 }
 
 TEST_F(ObjectCacheTest, WithoutAFolderKeepsNothing) {

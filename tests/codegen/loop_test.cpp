@@ -301,8 +301,21 @@ constexpr const char* kRows = R"(graph(%x : Tensor, %i : Tensor):
   return (%b)
 )";
 
+// Why a group of these arguments has no kernel.
+std::string reasonOf(const std::string& graph, const std::vector<Tensor>& arguments) {
+  Group group(graph);
+  try {
+    loop::lowerGroup(group.body(), describe(arguments));
+  } catch (const loop::Unsupported& e) {
+    return e.what();
+  }
+  return "it has one";
+}
+
 TEST(LoopTest, IndicesAreChecked) {
   const Tensor x = randomTensor({3, 50}, 1), i = indices({2, 0, 2, 1});
+  EXPECT_EQ(reasonOf(kRows, {x, i.to(DType::Int)}), "it has one");
+  EXPECT_EQ(reasonOf(kRows, {x, i.to(DType::Short)}), "indices of another dtype");
   EXPECT_EQ(textOf(kRows, {x, i}),
             "kernel (i0 < s0, i1 < s1)\n"
             "  %0 = load x1[0:i0] int64\n"
@@ -570,6 +583,25 @@ TEST(LoopTest, CrossEntropyIsOneKernel) {
       compare(text, arguments, 1e-6);
     }
   }
+}
+
+TEST(LoopTest, CrossEntropyOfWhatDoesNotFitIsLeftToTheOperator) {
+  const Tensor x = randomTensor({4, 50}, 1), w = randomTensor({50}, 2);
+  const Tensor target = indices({7, 49, 0, -100});
+  const std::string plain = crossEntropy("%none", "%0"), weighted = crossEntropy("%w", "%0");
+  EXPECT_EQ(reasonOf(plain, {target, x}), "it has one");
+  EXPECT_EQ(reasonOf(plain, {target.to(DType::Int), x}),
+            "aten::cross_entropy_loss: the target's dtype");
+  EXPECT_EQ(reasonOf(plain, {indices({7}), x}), "aten::cross_entropy_loss: the target's sizes");
+  EXPECT_EQ(reasonOf(plain, {target.view({4, 1, 1}), x}),
+            "aten::cross_entropy_loss: these numbers of dimensions");
+  EXPECT_EQ(reasonOf(weighted, {target, w.to(DType::Double), x}),
+            "aten::cross_entropy_loss: the weight's dtype");
+  const Tensor shares = randomTensor({4, 50}, 3);
+  EXPECT_EQ(reasonOf(plain, {shares, x}), "it has one");
+  EXPECT_EQ(reasonOf(plain, {shares.view({4, 50, 1}), x}), "aten::cross_entropy_loss: the target");
+  EXPECT_EQ(reasonOf(plain, {randomTensor({1, 50}, 3), x}),
+            "aten::cross_entropy_loss: the target's sizes");
 }
 
 constexpr const char* kGroupNorm = R"(graph(%x : Tensor, %w : Tensor, %b : Tensor):

@@ -9,6 +9,8 @@
 #include "core/device_backend.h"
 #include "lazy/lazy.h"
 #include "runtime/device_moves.h"
+#include "serialization/archive_reader.h"
+#include "serialization/archive_writer.h"
 #include "tests/error_text.h"
 #include "training/backward.h"
 #include "wick.h"
@@ -217,6 +219,45 @@ TEST(TrainerTest, LearnsInMixedPrecision) {
   TrainerSettings wrong = noisySettings();
   wrong.autocast = DType::Float;
   EXPECT_THAT(errorOf([&] { noisyTrainer(wrong); }), HasSubstr("expected float16 or bfloat16"));
+}
+
+// The module as an archive whose class declares a hook.
+Module withHook(const Module& module) {
+  const std::string bytes = module.saveToString();
+  ArchiveReader archive(copyBytes(std::as_bytes(std::span(bytes))), "noisy.pt");
+  std::string out;
+  ArchiveWriter writer(
+      [&](std::span<const std::byte> data) {
+        out.append(reinterpret_cast<const char*>(data.data()), data.size());
+      },
+      "hooked");
+  for (const std::string& record : archive.records()) {
+    std::string text(archive.read(record).text());
+    const std::string header = "class Noisy(Module):\n";
+    if (const size_t at = text.find(header); at != std::string::npos) {
+      text.insert(at + header.size(), "  __forward_hooks__ = [\"look\", ]\n");
+      text +=
+          "  def look(self, inputs: Tuple[Tensor], out: Tensor) -> Tensor:\n"
+          "    return out\n";
+    }
+    writer.write(record, text);
+  }
+  writer.finish();
+  return loadFromMemory(std::as_bytes(std::span(out)));
+}
+
+TEST(TrainerTest, MixedPrecisionKnowsOfHooks) {
+  const Module module = withHook(noisyModule());
+  ASSERT_TRUE(module.hasHooks());
+  TrainerSettings settings = noisySettings();
+  settings.autocast = DType::BFloat16;
+  const auto made = [&] {
+    return Trainer(module, points(40), Objective("cross_entropy"), settings);
+  };
+  EXPECT_EQ(errorOf(made),
+            "mixed precision does not reach the hooks of a module; name the method to train");
+  settings.method = "forward";
+  EXPECT_EQ(errorOf(made), "no error");
 }
 
 TEST(TrainerTest, EachSampleIsSeenOnceAnEpoch) {
