@@ -138,7 +138,8 @@ DLDataType typeOf(DType dtype) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype == dtype) return {row.code, row.bits, 1};
   }
-  refuse("there is no type for elements of {}", toString(dtype));
+  throw InternalError(__FILE__, __LINE__,
+                      fmt::format("no type for elements of {}", toString(dtype)));
 }
 
 // UsageError unless the tensor is one of elements at strides.

@@ -36,7 +36,7 @@ std::optional<std::unordered_map<std::string, Limit>> parseLimits(std::string_vi
     std::string_view pair = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) return std::nullopt;
+    if (equals == std::string_view::npos || equals == 0) return std::nullopt;
     std::string_view number = pair.substr(equals + 1);
     uint64_t allowed = 0;
     auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), allowed);
@@ -53,7 +53,7 @@ const bool from_environment = [] {
   try {
     setOptimizationLimits(limits);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}\n", error.what());  // nobody could catch it before main
+    fmt::print(stderr, "WICK_OPT_LIMIT: {}\n", error.what());  // nobody could catch it before main
     std::exit(2);
   }
   return true;

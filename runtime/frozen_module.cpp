@@ -103,8 +103,9 @@ class SelfUses {
   void note(const Use& use) {
     const Symbol kind = use.user->kind();
     if (use.offset != 0 || (kind != prim::GetAttr && kind != prim::SetAttr)) {
-      throw UsageError(fmt::format("freeze: {} uses itself as a value, in {}",
-                                   module_.type()->name(), kind.qualString()));
+      throw UsageError(fmt::format(
+          "freeze: expected that {} only reads and sets its attributes, found it given to {}",
+          module_.type()->name(), kind.qualString()));
     }
     attributes.insert(use.user->ivalue(attr::name).toString());
   }
@@ -133,7 +134,8 @@ Module freeze(const Module& module, const FreezeOptions& options) {
     throw UsageError(fmt::format("freeze: {} is in training mode", module.type()->name()));
   }
   if (module.hasHooks()) {
-    throw UsageError(fmt::format("freeze: {} has hooks", module.type()->name()));
+    throw UsageError(fmt::format("freeze: {} has hooks, which frozen methods would leave out",
+                                 module.type()->name()));
   }
   std::vector<std::pair<GraphFunction*, std::shared_ptr<Graph>>> methods;
   std::set<std::string> attributes;

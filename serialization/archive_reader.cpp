@@ -138,9 +138,9 @@ void ArchiveReader::failRecord(std::string_view record, const std::string& what)
 
 template <class T>
 T ArchiveReader::load(uint64_t offset) const {
-  if (offset > file_.size() || file_.size() - offset < sizeof(T)) {
-    fail("the archive is truncated");
-  }
+  // Callers have looked whether it is there.
+  WICK_ASSERT(offset <= file_.size() && file_.size() - offset >= sizeof(T),
+              "{}: {} bytes at {} of {}", name_, sizeof(T), offset, file_.size());
   T value;
   std::memcpy(&value, file_.data.data() + offset, sizeof(T));
   return value;

@@ -269,7 +269,7 @@ class Balancer {
             channel.held));
       }
     }
-    throw UsageError("the stream stands still");
+    throw InternalError(__FILE__, __LINE__, "a filter waits for nothing and cannot work");
   }
 
   const StreamGraph& graph_;

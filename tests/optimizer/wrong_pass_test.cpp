@@ -2,6 +2,7 @@
 // name it and the change.
 #include <gtest/gtest.h>
 
+#include "core/error_types.h"
 #include "core/optimization_limit.h"
 #include "ir/parser.h"
 #include "ir/shape_facts.h"
@@ -75,6 +76,16 @@ TEST(Bisect, NamesAWrongPass) {
   EXPECT_TRUE(isRight("wrong_pass_test=" + std::to_string(kWrong)));
   EXPECT_FALSE(isRight("wrong_pass_test=" + std::to_string(kWrong + 1)));
   setOptimizationLimits("");
+  for (const std::string wrong : {"inliner", "inliner=-1", "=3", "inliner=3:dead_code"}) {
+    try {
+      setOptimizationLimits(wrong);
+      FAIL() << wrong;
+    } catch (const UsageError& e) {
+      EXPECT_EQ(
+          e.message(),
+          "optimization limits: expected NAME=NUMBER pairs separated by ':', got '" + wrong + "'");
+    }
+  }
 }
 
 }  // namespace

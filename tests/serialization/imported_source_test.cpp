@@ -179,7 +179,7 @@ TEST(Hooks, RunWhenTheModuleIsCalled) {
   // Frozen code would leave them out.
   module.eval();
   EXPECT_THAT(testing_errors::errorOf([&] { freeze(module); }),
-              testing::MatchesRegex("freeze: .* has hooks"));
+              testing::MatchesRegex("freeze: .* has hooks, which frozen methods would leave out"));
 }
 
 TEST(Hooks, AModuleWithoutHooksIsItsForward) {

@@ -147,6 +147,23 @@ TEST(FreezeTest, FrozenModulesAreSaved) {
   }
 }
 
+TEST(FreezeTest, AModuleThatIsGivenAwayIsRefused) {
+  ModuleBuilder builder("Forks");
+  builder.registerBuffer("count", filled({}, 1));
+  builder.define(
+      "def count_up(self, n: int) -> Tensor:\n    return self.count + n\n"
+      "def forward(self) -> Tensor:\n    return torch.jit.wait(torch.jit.fork(self.count_up, "
+      "1))\n");
+  const Module module = builder.build();
+  module.eval();
+  EXPECT_EQ(module.forward({}).toTensor().data<float>()[0], 2.0f);
+  EXPECT_THAT(
+      messageOf([&] { freeze(module); }),
+      HasSubstr(
+          "freeze: expected that __torch__.Forks only reads and sets its attributes, found it "
+          "given to prim::fork"));
+}
+
 TEST(FreezeTest, WrittenAttributesStay) {
   ModuleBuilder builder("Counter");
   builder.registerBuffer("count", filled({}, 0)).registerBuffer("step", filled({}, 2));

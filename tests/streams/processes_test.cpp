@@ -334,6 +334,15 @@ TEST(KeptItemsTest, AFullDiskIsAnError) {
   EXPECT_EQ(kept.read().size(), 1u);
 }
 
+TEST(KeptItemsTest, AFileThatBecomesShorterIsAnError) {
+  const std::string path = temporary("kept");
+  KeptItems kept(path, kFacts);
+  kept.keep(IValue(numbers(8, 8, 1)));
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 10);
+  EXPECT_THAT(errorOf([&] { kept.read(); }),
+              HasSubstr("kept: it became shorter while it was read"));
+}
+
 TEST(KeptItemsTest, OtherFilesAreLeftAlone) {
   const std::string path = temporary("kept");
   KeptItems(path, kFacts).keep(IValue(1));

@@ -144,6 +144,15 @@ TEST(PlanTest, ReadsBackAndRefusesOtherModels) {
   plan.stages[1].replicas = 2;
   EXPECT_THAT(errorOf([&] { parsePlan(planText(plan, graph), graph); }),
               HasSubstr("filter 'f3' has state"));
+  StreamGraph few = graph;
+  few.filters[1].most_replicas = 2;
+  plan.stages[1].replicas = 1;
+  plan.stages[0].replicas = 3;
+  EXPECT_THAT(errorOf([&] { parsePlan(planText(plan, graph), few); }),
+              HasSubstr("plan, stage 1: expected at most 2 replicas, for filter '" +
+                        few.filters[1].name + "' allows no more, found 3"));
+  plan.stages[0].replicas = 2;
+  plan.stages[1].replicas = 2;
   EXPECT_THAT(errorOf([&] { parsePlan("{}", graph); }), HasSubstr("the list \"stages\""));
   EXPECT_THAT(errorOf([&] { parsePlan("nonsense", graph); }), HasSubstr("not JSON"));
   EXPECT_THAT(planDot(graph, plan), HasSubstr("stage 2, 2 copies"));

@@ -107,6 +107,10 @@ TEST_F(WrongUse, OfFlagsIsTold) {
           {"train DIGITS --data FILES/x.npy FILES/x.npy --loss mse --schedule onecycle --warm-up 3 "
            "--output FILES/t.pt",
            "onecycle has a warm-up of its own"},
+          {"run FILES/one.py --input [1.]",
+           "WICK_OPT_LIMIT: optimization limits: expected NAME=NUMBER pairs separated by ':', got "
+           "'much'",
+           "WICK_OPT_LIMIT=much"},
       },
       2);
 }
