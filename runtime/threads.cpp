@@ -49,7 +49,9 @@ void applyNumThreads() {
 
 void setNumForkThreads(size_t n) {
   if (!ThreadPool::setGlobalSize(n)) {
-    throw UsageError("setNumForkThreads: the thread pool is running already");
+    throw UsageError(
+        "setNumForkThreads: expected to be called before the first fork, whose threads run "
+        "already");
   }
 }
 

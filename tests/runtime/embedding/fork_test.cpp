@@ -141,6 +141,21 @@ def main(n: int, length: int) -> Future[int]:
   EXPECT_EQ(last.toFuture().wait().toInt(), 21'000'000 + 2'000);
 }
 
+TEST(ForkPoolTest, ItsSizeIsSetBeforeItRuns) {
+  Program program = compile(
+      "def work(n: int) -> int:\n    return n + 1\n"
+      "def main() -> int:\n    return torch.jit.wait(torch.jit.fork(work, 1))\n");
+  EXPECT_EQ(program.call("main", {}).toInt(), 2);
+  try {
+    setNumForkThreads(numForkThreads() + 1);
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(),
+                 "setNumForkThreads: expected to be called before the first fork, whose threads "
+                 "run already");
+  }
+}
+
 TEST_P(ForkTest, ManyCallersShareAPool) {
   Program program = compile(R"(
 class Sum:
