@@ -187,8 +187,9 @@ void Emitter::emitWith(const With& stmt) {
     if (!enter || !exit) {
       checkUnreadable(*type, enter ? "__exit__" : "__enter__");
       throwCompileError(range,
-                        "Object returned by with item expression does not define __enter__ and "
-                        "__exit__ methods");
+                        "With item expression must return an object whose class defines __enter__ "
+                        "and __exit__, found {}, which has no {}",
+                        type->annotation(), enter ? "__exit__" : "__enter__");
     }
     const FunctionSchema& enter_schema = enter->schema();
     const FunctionSchema& exit_schema = exit->schema();

@@ -318,6 +318,21 @@ std::string nestedBlocks(size_t levels) {
          repeated("      -> ()\n    block1():\n      -> ()\n", levels) + "  return ()\n";
 }
 
+TEST(Depth, FunctionsThatCallEachOther) {
+  const auto chain = [](int length) {
+    std::string text = "def main(x: int = 1):\n    return f0(x)\n";
+    for (int i = 0; i < length; ++i) {
+      text +=
+          "def f" + std::to_string(i) + "(x: int):\n    return f" + std::to_string(i + 1) + "(x)\n";
+    }
+    return text + "def f" + std::to_string(length) + "(x: int):\n    return x\n";
+  };
+  EXPECT_EQ(resultOf(chain(1'000)), "1");
+  EXPECT_EQ(refusalOf([&] { compileSource(chain(20'010)); }),
+            "'f19999' is reached through more than 20000 functions that call each other before "
+            "any of them is compiled");
+}
+
 TEST(Depth, TextOfGraphs) {
   for (size_t levels : {200, 15'000}) {
     onSmallStack([&] {

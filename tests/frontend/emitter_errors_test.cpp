@@ -73,6 +73,25 @@ TEST_F(EmitterErrors, Classes) {
   expectError("def f():\n    with 'text' as t:\n        pass\n", "must return an object");
 }
 
+TEST_F(EmitterErrors, WithStatements) {
+  const auto with = [](const std::string& methods) {
+    return "class C:\n    def __init__(self):\n        self.n = 0\n" + methods +
+           "def f(x: int):\n    with C():\n        return x\n";
+  };
+  const std::string enter = "    def __enter__(self):\n        return self.n\n";
+  expectError(with(""),
+              "whose class defines __enter__ and __exit__, found __torch__.C, which has no "
+              "__enter__");
+  expectError(with(enter), "found __torch__.C, which has no __exit__");
+  expectError(with("    def __enter__(self, n: int):\n        return n\n"
+                   "    def __exit__(self, a: Any, b: Any, c: Any):\n        pass\n"),
+              "__enter__ must have only one argument and one return value");
+  expectError(with(enter + "    def __exit__(self):\n        pass\n"),
+              "__exit__ must have four arguments");
+  expectError(with(enter + "    def __exit__(self, a: Any, b: int, c: Any):\n        pass\n"),
+              "argument 2 of __exit__ must have Any type");
+}
+
 TEST_F(EmitterErrors, LocalFunctions) {
   expectError("def f():\n    g = lambda x: x\n    return g()\n", "needs a value for 'x'");
   expectError("def f():\n    g = lambda x: x\n    return g(1, 2)\n",
