@@ -75,8 +75,6 @@ class Reader {
   }
 
   [[noreturn]] void refuse(PyObject* data) {
-    if (PyUnicode_Check(data))
-      raise(PyExc_TypeError, fmt::format("{}: new(): invalid data type 'str'", what_));
     raise(PyExc_TypeError,
           fmt::format("{}: a number, sequence, array or tensor is expected, not {}", what_,
                       Py_TYPE(data)->tp_name));

@@ -258,8 +258,10 @@ class Objects(Case):
         self.assertEqual(torch.tensor([1j]).dtype, torch.complex64)
         with self.assertRaisesRegex(ValueError, "expected sequence of length 2 at dim 1"):
             torch.tensor([[1, 2], [3]])
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(TypeError, "array or tensor is expected, not str"):
             torch.tensor("text")
+        with self.assertRaisesRegex(TypeError, "expected a dtype, got str"):
+            torch.tensor(1, dtype="float")
         nested = []
         nested.append(nested)
         with self.assertRaises(ValueError):
