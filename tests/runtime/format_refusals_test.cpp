@@ -27,6 +27,13 @@ struct Case {
   const char* message;
 };
 
+TEST(FormatRefusals, ArgumentsThatNobodyReads) {
+  const IValue three(makeTuple({IValue(1), IValue(2), IValue(3)}));
+  EXPECT_EQ(errorOf("aten::percentFormat", "%d %d", three),
+            "TypeError: Too many arguments for format string: not all arguments converted during "
+            "string formatting");
+}
+
 TEST(FormatRefusals, Specifications) {
   const IValue imaginary(std::complex<double>(0, 1));
   for (const Case& c : std::vector<Case>{
