@@ -14,6 +14,7 @@ namespace {
 
 // More seconds than anybody waits, fewer than overflow the clock.
 constexpr double kMaxSeconds = 1e9;
+constexpr int kMaxThreads = 1024;  // setNumThreads (runtime/threads.h)
 
 struct LastError {
   std::string message;
@@ -222,7 +223,12 @@ void wick_interrupt_free(wick_interrupt* interrupt) {
 }
 
 wick_status wick_set_threads(int threads) {
-  return guarded([&] { wick::setNumThreads(threads); });
+  return guarded([&] {
+    if (threads < 1 || threads > kMaxThreads) {
+      throwUsage("wick_set_threads: expected 1 to {} threads, got {}", kMaxThreads, threads);
+    }
+    wick::setNumThreads(threads);
+  });
 }
 
 wick_status wick_set_memory_limit(uint64_t bytes) {

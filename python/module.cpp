@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <climits>
-
 #include "core/device_backend.h"
 #include "core/dtype.h"
 #include "core/grad_mode.h"
@@ -66,13 +64,17 @@ PyObject* seedFunction(PyObject*, PyObject* seed) {
   });
 }
 
+constexpr long kMaxThreads = 1024;  // setNumThreads (runtime/threads.h)
+
 PyObject* setThreads(PyObject*, PyObject* count) {
   return guarded([&]() -> PyObject* {
     const long value = PyLong_AsLong(count);
     if (value == -1 && PyErr_Occurred()) return nullptr;
-    if (value < 1 || value > INT_MAX)
+    if (value < 1 || value > kMaxThreads) {
       raise(PyExc_RuntimeError,
-            fmt::format("set_num_threads: expected a positive number, got {}", value));
+            fmt::format("set_num_threads: expected a number from 1 to {}, got {}", kMaxThreads,
+                        value));
+    }
     setNumThreads(static_cast<int>(value));
     applyNumThreads();
     Py_RETURN_NONE;

@@ -19,7 +19,8 @@ constexpr int kMostThreads = 1024;
 
 // Where nobody says how many, as many as there are processors for the process.
 int defaultThreads() {
-  return std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : availableProcessors();
+  const int wanted = std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : availableProcessors();
+  return std::clamp(wanted, 1, kMostThreads);
 }
 
 std::atomic<int> requested{0};  // 0: never set
@@ -28,7 +29,11 @@ thread_local int applied = 0;   // OpenMP keeps its setting a thread
 }  // namespace
 
 void setNumThreads(int n) {
-  requested.store(std::clamp(n, 1, kMostThreads), std::memory_order_relaxed);
+  if (n < 1 || n > kMostThreads) {
+    throw UsageError(
+        fmt::format("setNumThreads: expected 1 to {} threads, got {}", kMostThreads, n));
+  }
+  requested.store(n, std::memory_order_relaxed);
   applyNumThreads();
 }
 

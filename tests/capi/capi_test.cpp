@@ -271,6 +271,15 @@ TEST(CapiTest, NullIsAnErrorEverywhere) {
   wick_interrupt_free(nullptr);
 }
 
+TEST(CapiTest, NumbersOfThreadsHaveBounds) {
+  for (const int wrong : {0, -1, 1025, 5000}) {
+    EXPECT_EQ(wick_set_threads(wrong), WICK_ERROR_USAGE) << wrong;
+    EXPECT_EQ(message(),
+              "wick_set_threads: expected 1 to 1024 threads, got " + std::to_string(wrong));
+  }
+  EXPECT_EQ(wick_set_threads(1), WICK_OK);
+}
+
 TEST(CapiTest, ModulesAreLoadedChangedAndCalled) {
   const auto module =
       made<wick_module>(wick_module_load, kDigits, static_cast<const wick_limits*>(nullptr));
