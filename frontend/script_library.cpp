@@ -263,6 +263,15 @@ def stream(stream: Optional[torch.cuda.Stream]) -> StreamContext:
     return StreamContext(stream)
 )script";
 
+constexpr const char* kSparse = R"script(
+def _sum_dims(input: Tensor, dim: Optional[List[int]] = None, dtype: Optional[int] = None) -> Tensor:
+    if dtype is None:
+        return torch._sparse_sum(input) if dim is None else torch._sparse_sum(input, dim)
+    return torch._sparse_sum(input, dtype=dtype) if dim is None else torch._sparse_sum(input, dim, dtype=dtype)
+def _sum_dim(input: Tensor, dim: int, dtype: Optional[int] = None) -> Tensor:
+    return _sum_dims(input, [dim], dtype)
+)script";
+
 constexpr const char* kInit = R"script(
 def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
     with torch.no_grad():
@@ -315,6 +324,7 @@ std::span<const ScriptLibraryPart> scriptLibrary() {
       {"torch.cuda.amp.autocast_mode", kCudaAutocast},
       {"torch.cuda", kStreams},
       {"torch.nn.init", kInit},
+      {"torch.sparse", kSparse},
       {"torch.nn.functional", kScriptActivations},
       {"torch.nn.functional", kScriptPooling},
       {"torch.nn.functional", kScriptNorms},

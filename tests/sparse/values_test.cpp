@@ -68,6 +68,10 @@ std::string source(const char* expression) {
 }
 
 const Case kValues[] = {
+    {"torch.dropout(s, 0.5, False).to_dense()[0]", {0, 2, 0, 1}},
+    {"torch.nn.functional.dropout(c, 0.5, False).to_dense()[0]", {0, 2, 0, 1}},
+    {"torch.sparse.mm(s, y.t())[0]", {1, 10, 0}},
+    {"torch.sparse.sum(s, 0).to_dense()", {3, 2, -1, 1}},
     {"s.to_dense()", {0, 2, 0, 1, 0, 0, 0, 0, 3, 0, -1, 0}},
     {"x.to_sparse(1).to_dense()", {0, 2, 0, 1, 0, 0, 0, 0, 3, 0, -1, 0}},
     {"torch.nn.functional.linear(m.t().reshape([1, 3, 4]), c)",
