@@ -194,6 +194,32 @@ TEST(Elements, AverageAndInterpolateInSteps) {
   EXPECT_EQ(intsOf("torch.mean(" + q + ", [2, 3])", {x}), Integers{8});
 }
 
+// PyTorch rounds before or after the zero point is added, which shows where that is odd.
+TEST(Elements, AveragesOnOddZeroPoints) {
+  Tensor x = Tensor::empty({1, 2, 4, 4}, DType::Float);
+  for (int i = 0; i < 32; ++i) x.data<float>()[i] = static_cast<float>(i % 16 + i / 16);
+  const std::string q = "torch.quantize_per_tensor(a, 1.0, 3, torch.qint8)";
+  const std::string last = q + ".contiguous(memory_format=torch.channels_last)";
+  const std::string pool = "torch.nn.functional.avg_pool2d(",
+                    adaptive = "torch.adaptive_avg_pool2d(";
+  EXPECT_EQ(intsOf(pool + q + ", 2)", {x}), (Integers{6, 8, 14, 16, 6, 8, 14, 16}));
+  EXPECT_EQ(intsOf(pool + last + ", 2)", {x}), (Integers{5, 7, 13, 15, 7, 9, 15, 17}));
+  EXPECT_EQ(intsOf(adaptive + q + "[:, :1], [3, 3])", {x}),
+            (Integers{5, 7, 7, 9, 11, 11, 13, 15, 15}));
+  EXPECT_EQ(intsOf(adaptive + q + ", [3, 3])[0, 0]", {x}),
+            (Integers{6, 6, 8, 10, 10, 12, 14, 14, 16}));
+  EXPECT_EQ(intsOf("torch.mean(" + q + ", [2, 3])", {x}), (Integers{10, 12}));
+  EXPECT_EQ(intsOf("torch.mean(" + q + ", [0, 2])", {x}),
+            (Integers{9, 10, 11, 12, 10, 11, 12, 13}));
+  EXPECT_EQ(intsOf("torch.mean(" + q + ")", {x}), (Integers{11}));
+  const std::string resized = "torch.nn.functional.interpolate(" + q + ", ";
+  EXPECT_EQ(intsOf(resized + "size=[3, 2], mode='bilinear', align_corners=False)", {x}),
+            (Integers{4, 6, 9, 11, 15, 17, 5, 7, 11, 13, 16, 18}));
+  EXPECT_EQ(
+      intsOf(resized + "scale_factor=1.5, mode='bilinear', align_corners=True)[0, 0, 0]", {x}),
+      (Integers{3, 4, 4, 5, 5, 6}));
+}
+
 TEST(Elements, ViewsShareMemoryAndWritesRound) {
   EXPECT_EQ(
       intsOf("b", {spread(0, 1, 2), run("q = torch.quantize_per_tensor(a, 0.5, 1, torch.quint8)"
@@ -278,6 +304,31 @@ TEST(Elements, TensorsOfOtherDevicesAreRefused) {
       {x});
   EXPECT_ERROR("aten::copy_: quantized tensors exist on the CPU only", q + ".copy_(" + z + ")",
                {x});
+}
+
+// Networks keep their layers of dropout when they are quantized.
+TEST(Elements, DropoutInEvaluationChangesNothing) {
+  const Tensor x = Tensor::from({0.f, 1.f, 2.f});
+  const std::string q = "torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";
+  for (const char* name :
+       {"torch.dropout", "torch.dropout_", "torch.feature_dropout", "torch.alpha_dropout_",
+        "torch.feature_alpha_dropout", "torch.nn.functional.dropout"}) {
+    EXPECT_EQ(intsOf(name + ("(" + q + ", 0.5, False)"), {x}), (Integers{3, 5, 7})) << name;
+  }
+  EXPECT_EQ(intsOf("torch.dropout(" + q + ", 0.0, True)", {x}), (Integers{3, 5, 7}));
+  EXPECT_ERROR("dropout: not available for quantized tensors in training",
+               "torch.dropout(" + q + ", 0.5, True)", {x});
+}
+
+TEST(Elements, MovedAndOrdered) {
+  const Tensor x = Tensor::from({2.f, 0.f, 1.f, 3.f}, {2, 2});
+  const std::string q = "torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";
+  EXPECT_EQ(intsOf("torch.rot90(" + q + ")", {x}), (Integers{3, 9, 7, 5}));
+  EXPECT_EQ(intsOf("torch.msort(" + q + ")", {x}), (Integers{5, 3, 7, 9}));
+  EXPECT_EQ(intsOf("torch.argsort(" + q + ")", {x}), (Integers{1, 0, 0, 1}));
+  EXPECT_EQ(intsOf(q + ".repeat_interleave(2, 1)", {x}), (Integers{7, 7, 3, 3, 5, 5, 9, 9}));
+  EXPECT_EQ(intsOf("torch.nn.functional.embedding(torch.tensor([1]), " + q + ")", {x}),
+            (Integers{5, 9}));
 }
 
 TEST(Elements, Text) {
