@@ -174,6 +174,23 @@ TEST(Vision, WrongArgumentsAreErrors) {
   }
 }
 
+// torchvision spreads the gradient over the last row and column, which the mean leaves out.
+TEST(Vision, GradientOfPositionSensitivePoolReachesTheLastRow) {
+  Program program = compile(R"(
+def f(x: Tensor, r: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    y = torch.ops.torchvision.ps_roi_pool(x, r, 0.25, 1, 1)[0]
+    y.sum().backward()
+    return x.grad
+)");
+  const Tensor r = Tensor::from({0.f, 0.2625951f, 5.1370835f, 2.9126330f, 9.9642801f}, {1, 5});
+  const Tensor grad =
+      program.call("f", {Tensor::full({1, 1, 4, 1}, 2, DType::Float), r}).toTensor();
+  const std::vector<float> want{0, 1, 0, 0};
+  const auto got = grad.contiguous().span<float>();
+  EXPECT_EQ(std::vector<float>(got.begin(), got.end()), want);
+}
+
 // Coordinates far outside read nothing.
 TEST(Vision, RegionsOutside) {
   for (const char* operation :

@@ -171,7 +171,7 @@ Pair qrAny(const char* op, const Tensor& a, bool complete, bool want_q) {
   checkMatrix(op, a);
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), columns = complete ? m : k;
   auto [factors, tau] = geqrf(a);
-  Tensor r = kTriu(factors.narrow(a.dim() - 2, 0, want_q ? std::min(columns, m) : k));
+  Tensor r = columnMajor(kTriu(factors.narrow(a.dim() - 2, 0, want_q ? std::min(columns, m) : k)));
   if (!want_q) return {Tensor::empty(DimVector{0}, a.dtype(), a.device()), r};
   Tensor source = factors;
   if (columns > n) {

@@ -363,7 +363,7 @@ Tensor linalgSolveTriangular(const Tensor& a, const Tensor& b, bool upper, bool 
 Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpose, bool unit) {
   Tensor x = solveTriangular("triangular_solve", a, b, upper, true, unit, transpose ? 'T' : 'N');
   DimVector sizes = withSizes(batchSizes(x), {a.size(-2), a.size(-1)});
-  return {x, a.expand(sizes).clone()};
+  return {x, columnMajor(a.expand(sizes))};
 }
 
 #define WICK_LU_INFO "(Tensor LU, Tensor pivots, Tensor info)"

@@ -295,7 +295,7 @@ Tensor matrixPower(const Tensor& self, int64_t n) {
     if (rest & 1) result = result.defined() ? matmul(result, base) : base;
     if (rest > 1) base = matmul(base, base);
   }
-  return result.isSame(self) ? self.clone() : result;
+  return result.isSame(self) ? self.clone(MemoryFormat::Contiguous) : result;
 }
 
 Tensor tensorinv(const Tensor& a, int64_t ind) {

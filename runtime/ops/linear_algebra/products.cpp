@@ -152,7 +152,7 @@ Tensor accumulate(const char* op, const Tensor& self, const Tensor& product, con
   Tensor expanded = self.expand(product.sizes());  // refuses what does not broadcast
   if (!beta.toBool()) return isOne(alpha) ? product : ops::mulScalar(product, alpha);
   Tensor scaled = isOne(beta) ? expanded : ops::mulScalar(expanded, beta);
-  return ops::add(scaled, product, alpha);
+  return ops::add(scaled, product, alpha).contiguous();  // whatever self's strides are
 }
 
 }  // namespace

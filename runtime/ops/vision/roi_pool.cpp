@@ -109,12 +109,13 @@ Tensor roiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& arg
   return out;
 }
 
-// Of the position-sensitive form cells end before the last row and column.
+// Of the position-sensitive form cells end before the last row and column (`margin` 1), but those
+// that a gradient is spread over do not (0), as in torchvision.
 template <class T, class F>
-void forEachCell(const Window& w, const Extents& e, F&& f) {
+void forEachCell(const Window& w, const Extents& e, int64_t margin, F&& f) {
   for (int64_t i = 0; i < e.cells(); ++i) {
-    f(i, cellOf<T>(i / e.pooled_width, e.pooled_height, w.y, w.height, e.height - 1),
-      cellOf<T>(i % e.pooled_width, e.pooled_width, w.x, w.width, e.width - 1));
+    f(i, cellOf<T>(i / e.pooled_width, e.pooled_height, w.y, w.height, e.height - margin),
+      cellOf<T>(i % e.pooled_width, e.pooled_width, w.x, w.width, e.width - margin));
   }
 }
 
@@ -136,7 +137,7 @@ std::tuple<Tensor, Tensor> psRoiPool(const Tensor& input, const Tensor& rois, do
       Pace pace;
       for (int64_t n = first; n < last; ++n) {
         const Window w = windowOf(regions.data<T>() + 5 * n, scale, 0);
-        forEachCell<T>(w, e, [&](int64_t i, Range ys, Range xs) {
+        forEachCell<T>(w, e, 1, [&](int64_t i, Range ys, Range xs) {
           for (int64_t c = 0; c < channels; ++c) {
             pace.step(ys.size() * xs.size() + 1);
             const T* const plane =
@@ -171,7 +172,7 @@ Tensor psRoiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& m
     Pace pace;
     for (int64_t n = 0; n < rois.size(0); ++n) {
       const Window w = windowOf(regions.data<T>() + 5 * n, scale, 0);
-      forEachCell<T>(w, e, [&](int64_t i, Range ys, Range xs) {
+      forEachCell<T>(w, e, 0, [&](int64_t i, Range ys, Range xs) {
         if (ys.empty() || xs.empty()) return;
         for (int64_t c = 0; c < grad_channels; ++c) {
           pace.step(ys.size() * xs.size());
