@@ -18,6 +18,7 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/inline_calls.h"
 #include "python/call_plan.h"
+#include "python/call_text.h"
 #include "python/convert.h"
 #include "python/interrupts.h"
 #include "python/module.h"
@@ -29,23 +30,13 @@
 namespace wick::python {
 namespace {
 
-constexpr size_t kMaxArguments = 48;
 constexpr size_t kMaxKept = 2048;  // compiled texts of one function object
-
-// How arguments stand in the text. Tried in this order, until one compiles.
-enum class ArgumentForm : uint8_t {
-  Lists,      // tuples of one type are lists
-  Tuples,     // tuples are tuples
-  Literals,   // numbers and strings are literals as well
-  Floats,     // ints are floats, which functions written in script do not convert
-  Optionals,  // lists of tensors might hold None, as lists of indices do
-};
 
 struct CompiledCall {
   std::shared_ptr<void> unit;
   GraphFunction* function = nullptr;
   std::unique_ptr<CallPlan> plan;  // null: the function runs
-  ArgumentForm form = ArgumentForm::Lists;
+  Spelling spelling;
   std::shared_ptr<Graph> flat;  // with functions inlined, for traces; made when it is needed
 };
 
@@ -71,212 +62,10 @@ EagerObject::State& stateOf(PyObject* object) {
   return *reinterpret_cast<EagerObject*>(object)->state;
 }
 
-// The arguments of one call, as values, and what the text depends on.
-struct Arguments {
-  Arguments(PyObject* const* objects, size_t positional, PyObject* names)
-      : count(
-            checkedCount(positional + (names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0))),
-        positional(positional),
-        objects(objects),
-        names(names),
-        values(count) {}
-  static size_t checkedCount(size_t count) {
-    if (count > kMaxArguments) {
-      raise(PyExc_TypeError, fmt::format("more than {} arguments", kMaxArguments));
-    }
-    return count;
-  }
-  const size_t count;  // of values, keywords included
-  const size_t positional;
-  PyObject* const* const objects;
-  PyObject* const names;  // a tuple, or null
-  mutable ValueArray<kMaxArguments> values;
-  std::string key;
-};
-
-// A literal's text; empty when the value has none.
-std::string literalOf(const IValue& value) {
-  if (value.isNone()) return "None";
-  if (value.isBool() || value.isInt() || value.isString()) return value.repr();
-  if (value.isDouble() && std::isfinite(value.toDouble())) return value.repr();
-  return "";
-}
-
-bool allOfTag(const std::vector<IValue>& elements, IValue::Tag tag) {
-  for (const IValue& element : elements) {
-    if (element.tag() != tag) return false;
-  }
-  return true;
-}
-
-char codeOf(IValue::Tag tag) {
-  switch (tag) {
-    case IValue::Tag::Tensor:
-      return 'T';
-    case IValue::Tag::Int:
-      return 'i';
-    case IValue::Tag::Double:
-      return 'd';
-    case IValue::Tag::Bool:
-      return 'b';
-    case IValue::Tag::String:
-      return 's';
-    default:
-      return 0;
-  }
-}
-
-// A tuple of one type as a list, which is what operators want of sizes and tensors.
-void tupleToList(IValue& value) {
-  const std::vector<IValue>& elements = value.toTuple().elements;
-  if (elements.empty()) {
-    value = IValue(makeList(types::Tensor()));
-    return;
-  }
-  const IValue::Tag tag = elements[0].tag();
-  if (codeOf(tag) != 0 && allOfTag(elements, tag)) {
-    value = IValue(makeList(unshapedType(elements[0].type()), elements));
-  }
-}
-
-void encode(IValue& value, ArgumentForm form, std::string& key) {
-  if (form == ArgumentForm::Floats && value.isInt()) {
-    value = IValue(static_cast<double>(value.toInt()));
-  }
-  if (value.isTuple() && form != ArgumentForm::Tuples && !value.toTuple().named) tupleToList(value);
-  switch (value.tag()) {
-    case IValue::Tag::None:
-      key += 'N';
-      return;
-    case IValue::Tag::Bool:
-      key += value.rawBool() ? 'B' : 'b';
-      return;
-    case IValue::Tag::List: {
-      const std::vector<IValue>& elements = value.toList().elements;
-      if (elements.empty()) {
-        key += "[]";
-        return;
-      }
-      if (const char code = codeOf(elements[0].tag());
-          code != 0 && allOfTag(elements, elements[0].tag())) {
-        if (form == ArgumentForm::Optionals && code == 'T') {
-          static const TypePtr element = types::Optional(types::Tensor());
-          value = IValue(makeList(element, elements));
-        }
-        key += '[';
-        key += code;
-        return;
-      }
-      break;
-    }
-    default:
-      if (const char code = codeOf(value.tag())) {
-        key += code;
-        if (form == ArgumentForm::Literals && code != 'T') key += literalOf(value) + ';';
-        return;
-      }
-  }
-  key += '{' + unshapedType(value.type())->annotation() + '}';
-}
-
-// False when an argument has no form as a value.
-bool readArguments(Arguments& out) {
-  for (size_t i = 0; i < out.count; ++i) {
-    PyObject* object = out.objects[i];
-    if (isTensor(object) && tensorIn(object).defined()) {
-      out.values[i] = IValue(tensorIn(object));
-    } else if (!tryValue(object, out.values[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void makeKey(Arguments& arguments, ArgumentForm form) {
-  arguments.key.clear();
-  for (size_t i = 0; i < arguments.count; ++i) {
-    if (i >= arguments.positional) {
-      PyObject* name =
-          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional));
-      const char* text = PyUnicode_AsUTF8(name);
-      if (!text) throw PythonError();
-      arguments.key += '|';
-      arguments.key += text;
-      arguments.key += '=';
-    }
-    encode(arguments.values[i], form, arguments.key);
-  }
-}
-
-// What keys of another form than the first begin with.
-char markOf(ArgumentForm form) {
-  switch (form) {
-    case ArgumentForm::Lists:
-      break;
-    case ArgumentForm::Tuples:
-      return '(';
-    case ArgumentForm::Literals:
-      return '"';
-    case ArgumentForm::Floats:
-      return '.';
-    case ArgumentForm::Optionals:
-      return '?';
-  }
-  return ' ';
-}
-
 // ---- compiling ----
 
 const char* const kEmptyListTypes[] = {"List[int]", "List[Tensor]", "List[float]", "List[bool]",
                                        "List[str]"};
-
-bool isEmptyList(const IValue& value) {
-  return value.isList() && value.toList().elements.empty();
-}
-
-// The program text, and which arguments the function takes.
-std::string programText(const EagerObject::State& state, const Arguments& arguments,
-                        ArgumentForm form, const char* empty_list) {
-  std::string parameters, call;
-  std::vector<std::string> written;
-  for (size_t i = 0; i < arguments.count; ++i) {
-    const IValue& value = arguments.values[i];
-    const bool literal = value.isNone() || value.isBool() ||
-                         (form == ArgumentForm::Literals && !literalOf(value).empty());
-    const std::string name = fmt::format("a{}", i);
-    written.push_back(literal ? literalOf(value) : name);
-    if (!parameters.empty()) parameters += ", ";
-    parameters +=
-        name + ": " +
-        (isEmptyList(value) ? std::string(empty_list) : unshapedType(value.type())->annotation());
-  }
-  switch (state.form) {
-    case CallForm::Binary:
-      call = fmt::format("{} {} {}", written[0], state.text, written[1]);
-      break;
-    case CallForm::Unary:
-      call = state.text + written[0];
-      break;
-    case CallForm::Property:
-      call = written[0] + "." + state.text;
-      break;
-    default: {
-      const bool method = state.form == CallForm::Method;
-      call = (method ? written[0] + "." : "") + state.text + "(";
-      for (size_t i = method ? 1 : 0; i < arguments.count; ++i) {
-        if (i > (method ? 1u : 0u)) call += ", ";
-        if (i >= arguments.positional) {
-          call += PyUnicode_AsUTF8(
-              PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
-          call += "=";
-        }
-        call += written[i];
-      }
-      call += ")";
-    }
-  }
-  return fmt::format("def f({}):\n    return {}\n", parameters, call);
-}
 
 // A copy with the functions of the library taken apart.
 std::shared_ptr<Graph> flattened(const Graph& graph) {
@@ -309,16 +98,37 @@ std::unique_ptr<CompiledCall> compileText(const std::string& text) {
   return compiled;
 }
 
+// Whether booleans that stand as numbers are read as nothing else: an operator that wants an int takes
+// no boolean, and a function that is written in script takes only what its parameters say.
+bool readAsNumbers(const CompiledCall& call, const Arguments& arguments) {
+  if (!call.plan) return false;
+  const std::shared_ptr<Graph> graph = flattened(*call.function->graph());
+  for (size_t i = 0; i < arguments.count; ++i) {
+    if (!call.spelling.changes(i) || !arguments.values[i].isBool()) continue;
+    for (const Use& use : graph->inputs()[i]->uses()) {
+      const Operator* op = use.user->maybeOperator();
+      if (!op || use.user->kind() == aten::Int) return false;
+      if (use.offset >= op->schema().arguments().size()) return false;
+      TypePtr type = op->schema().arguments()[use.offset].type;
+      if (const auto* optional = type->as<OptionalType>()) type = optional->element();
+      if (type->kind() != TypeKind::Number) return false;
+    }
+  }
+  return true;
+}
+
 // Null when it does not compile; `why` gets the message of the first try.
 std::unique_ptr<CompiledCall> tryCompile(const EagerObject::State& state,
-                                         const Arguments& arguments, ArgumentForm form,
+                                         const Arguments& arguments, const Spelling& spelling,
                                          std::string& why) {
   bool has_empty = false;
   for (size_t i = 0; i < arguments.count; ++i) has_empty |= isEmptyList(arguments.values[i]);
   for (const char* empty_list : kEmptyListTypes) {
     try {
-      auto compiled = compileText(programText(state, arguments, form, empty_list));
-      compiled->form = form;
+      auto compiled =
+          compileText(programText(state.form, state.text, arguments, spelling, empty_list));
+      compiled->spelling = spelling;
+      if (spelling.form == ArgumentForm::Numbers && !readAsNumbers(*compiled, arguments)) continue;
       return compiled;
     } catch (const CompileError& error) {
       if (why.empty()) why = error.brief();
@@ -328,25 +138,12 @@ std::unique_ptr<CompiledCall> tryCompile(const EagerObject::State& state,
   return nullptr;
 }
 
-std::string describeTypes(const Arguments& arguments) {
-  std::string out;
-  for (size_t i = 0; i < arguments.count; ++i) {
-    if (i > 0) out += ", ";
-    if (i >= arguments.positional) {
-      out += PyUnicode_AsUTF8(
-          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
-      out += "=";
-    }
-    out += unshapedType(arguments.values[i].type())->annotation();
-  }
-  return out;
-}
-
 // The compiled form of this call; the values are made to fit its form. Null when nothing fits and
 // `or_null`.
 std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& arguments, bool or_null) {
-  makeKey(arguments, ArgumentForm::Lists);
-  if (state.last && state.last->form == ArgumentForm::Lists && arguments.key == state.last_key) {
+  const Spelling first;
+  makeKey(arguments, first);
+  if (state.last && state.last->spelling == first && arguments.key == state.last_key) {
     return state.last;
   }
   const auto remember = [&](const std::shared_ptr<CompiledCall>& call) {
@@ -354,40 +151,41 @@ std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& argumen
     state.last = call;
     return call;
   };
-  const std::string base_key = arguments.key;
-  if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
-    if (found->second->form == ArgumentForm::Lists) return remember(found->second);
-    readArguments(arguments);
-    makeKey(arguments, found->second->form);
-    arguments.key.insert(0, 1, markOf(found->second->form));
-    if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
-      return remember(other->second);
-    }
-  }
-  std::string why;
-  for (const ArgumentForm form : {ArgumentForm::Lists, ArgumentForm::Tuples, ArgumentForm::Literals,
-                                  ArgumentForm::Floats, ArgumentForm::Optionals}) {
-    if (form != ArgumentForm::Lists) {
-      readArguments(arguments);  // tuples may have become lists before
-      makeKey(arguments, form);
-      arguments.key.insert(0, 1, markOf(form));
-    }
-    std::unique_ptr<CompiledCall> compiled = tryCompile(state, arguments, form, why);
-    if (!compiled) continue;
+  const auto keep = [&](std::unique_ptr<CompiledCall> compiled) {
     if (state.calls.size() >= kMaxKept) {
       state.calls.clear();
       state.last = nullptr;
     }
-    if (form != ArgumentForm::Lists && !state.calls.count(base_key)) {
-      auto redirect = std::make_shared<CompiledCall>();
-      redirect->form = form;
-      state.calls[base_key] = std::move(redirect);
-    }
     auto& place = state.calls[arguments.key];
     place = std::move(compiled);
     return remember(place);
+  };
+  const std::string base_key = arguments.key;
+  if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
+    if (found->second->spelling == first) return remember(found->second);
+    spell(arguments, found->second->spelling);
+    if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
+      return remember(other->second);
+    }
+    readArguments(arguments);
+    makeKey(arguments, first);
+  }
+  std::string why;
+  if (auto compiled = tryCompile(state, arguments, first, why)) return keep(std::move(compiled));
+  for (const Spelling& spelling : otherSpellings(arguments)) {
+    spell(arguments, spelling);
+    std::unique_ptr<CompiledCall> compiled = tryCompile(state, arguments, spelling, why);
+    if (!compiled) continue;
+    if (!state.calls.count(base_key)) {
+      auto redirect = std::make_shared<CompiledCall>();
+      redirect->spelling = spelling;
+      state.calls[base_key] = std::move(redirect);
+    }
+    return keep(std::move(compiled));
   }
   if (or_null) return nullptr;
+  readArguments(arguments);
+  makeKey(arguments, first);
   raise(PyExc_TypeError, fmt::format("{}({}): {}", state.qualified, describeTypes(arguments), why));
 }
 
@@ -444,7 +242,7 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
   std::array<Value*, kMaxPlanSlots> values;
   std::fill_n(values.begin(), arguments.count, nullptr);
   for (size_t i = 0; i < arguments.count; ++i) {
-    if (call.form == ArgumentForm::Literals) {
+    if (call.spelling.form == ArgumentForm::Literals) {
       if (isFollowed(arguments.objects[i])) warnOfConstant("number");
     } else {
       values[i] = followedValue(tracer, arguments.objects[i], arguments.values[i]);

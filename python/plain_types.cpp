@@ -126,6 +126,9 @@ void addNumbers(PyObject* module) {
   addNumber(NumberKind::Layout, 1, "sparse_coo");
   addNumber(NumberKind::Layout, 2, "sparse_csr");
   addNumber(NumberKind::Layout, 3, "_mkldnn");
+  addNumber(NumberKind::Layout, 4, "sparse_csc");
+  addNumber(NumberKind::Layout, 5, "sparse_bsr");
+  addNumber(NumberKind::Layout, 6, "sparse_bsc");
   addNumber(NumberKind::MemoryFormat, 0, "contiguous_format");
   addNumber(NumberKind::MemoryFormat, 1, "preserve_format");
   addNumber(NumberKind::MemoryFormat, 2, "channels_last");

@@ -9,6 +9,7 @@
 #include "autograd/tape.h"
 #include "core/print_options.h"
 #include "core/scalar.h"
+#include "core/sparse_form.h"
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/module.h"
@@ -326,8 +327,10 @@ PyObject* getShape(PyObject* self, void*) {
 }
 PyObject* getLayout(PyObject* self, void*) {
   return guarded([&] {
-    const bool sparse = tensorOf(self, "layout").kind() == TensorKind::Sparse;
-    return Py_NewRef(numberObject(NumberKind::Layout, sparse ? 1 : 0));
+    const Tensor& t = tensorOf(self, "layout");
+    const bool sparse = t.kind() == TensorKind::Sparse;
+    const int64_t layout = sparse ? static_cast<int64_t>(sparseFormOf("layout", t).layout) : 0;
+    return Py_NewRef(numberObject(NumberKind::Layout, layout));
   });
 }
 PyObject* getRequiresGrad(PyObject* self, void*) {

@@ -118,6 +118,48 @@ class Calls(Case):
         self.assertEqual(torch.arange(np.int64(3)).tolist(), [0, 1, 2])
         self.assertEqual(torch.einsum("ij->ji", torch.ones(2, 3)).shape, (3, 2))
 
+    def test_booleans_are_numbers(self):
+        x = torch.tensor([1.5, -2.0])
+        i = torch.tensor([3, -2])
+        b = torch.tensor([True, False])
+        self.assertEqual((x + True).tolist(), [2.5, -1])
+        self.assertEqual((x == True).tolist(), [False, False])  # noqa: E712
+        self.assertEqual((i << True).tolist(), [6, -4])
+        self.assertEqual(torch.add(b, True).dtype, torch.bool)
+        self.assertEqual(torch.full([2], True).dtype, torch.bool)
+        self.assertEqual(torch.where(b, True, False).dtype, torch.bool)
+        self.assertEqual(torch.clamp(x, min=False, max=True).tolist(), [1, 0])
+        self.assertEqual(x.masked_fill(b, True).tolist(), [1, -2])
+        self.assertEqual(torch.nn.functional.leaky_relu(x, True).tolist(), [1.5, -2])
+        self.assertEqual(torch.nn.functional.pad(x, [1, 0], value=True).tolist(), [1, 1.5, -2])
+        # Where an int is wanted they are not.
+        for wrong in (lambda: torch.sum(x, dim=True), lambda: x.unsqueeze(False)):
+            with self.assertRaises(TypeError):
+                wrong()
+
+    def test_lists_of_numbers(self):
+        x = torch.arange(9.0).reshape(3, 3) ** 2
+        rows = torch.gradient(x, spacing=[2, 3])[0]
+        self.assertEqual(rows[0].tolist(), [4.5, 7.5, 10.5])
+        self.assertEqual(torch.gradient(x, spacing=(2.0, 3))[0].tolist(), rows.tolist())
+        self.assertEqual(torch.gradient(x, dim=[0, 1], spacing=[2, 3])[0].tolist(), rows.tolist())
+        self.assertEqual(torch.gradient(x, spacing=[True], dim=0)[0][0].tolist(), [9, 15, 21])
+        sums = torch._foreach_add([torch.ones(1), torch.ones(1)], [1, 2.5])
+        self.assertEqual([t.item() for t in sums], [2, 3.5])
+
+    def test_layouts(self):
+        x = torch.eye(4)
+        for made, layout in (
+            (x, torch.strided),
+            (x.to_sparse(), torch.sparse_coo),
+            (x.to_sparse_csr(), torch.sparse_csr),
+            (x.to_sparse_csc(), torch.sparse_csc),
+            (x.to_sparse_bsr((2, 2)), torch.sparse_bsr),
+            (x.to_sparse_bsc((2, 2)), torch.sparse_bsc),
+        ):
+            self.assertIs(made.layout, layout)
+        self.assertEqual(torch.sparse.sum(x.to_sparse(), 0).to_dense().tolist(), [1, 1, 1, 1])
+
     def test_python_converts_more_than_programs_do(self):
         image = torch.ones(1, 1, 2, 2)
         for factor in (2, 2.0, 2):
@@ -219,7 +261,8 @@ class Objects(Case):
         for wrong, error, message in [
             (lambda: torch.add(*[1] * 300), TypeError, "more than 48 arguments"),
             (lambda: torch.set_default_dtype(torch.int32), TypeError, "only floating-point types"),
-            (lambda: torch.set_num_threads(0), RuntimeError, "expected a positive number, got 0"),
+            (lambda: torch.set_num_threads(0), RuntimeError, "number from 1 to 1024, got 0"),
+            (lambda: torch.set_num_threads(5000), RuntimeError, "from 1 to 1024, got 5000"),
             (lambda: torch.device("cuda", 200), RuntimeError, "index 200 is out of range"),
             (lambda: torch.device(200), RuntimeError, "index 200 is out of range"),
             (lambda: torch.device("cuda:1", 1), RuntimeError, "the index is given twice"),

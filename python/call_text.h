@@ -1,0 +1,78 @@
+// A call from Python as the text of a program: how its arguments stand there (python/eager.h).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "python/call_plan.h"
+#include "python/eager.h"
+
+namespace wick::python {
+
+inline constexpr size_t kMaxArguments = 48;
+
+// How arguments stand in the text. Tried in this order, until one compiles.
+enum class ArgumentForm : uint8_t {
+  Lists,      // tuples of one type are lists
+  Tuples,     // tuples are tuples
+  Literals,   // numbers and strings are literals as well
+  Floats,     // ints are floats, which functions written in script do not convert
+  Optionals,  // lists of tensors might hold None, as lists of indices do
+  Numbers,    // some booleans, and lists of numbers, are numbers of any kind
+  Truths,     // some booleans are the floats 0 and 1
+};
+
+// The form, and which arguments the last two change, as bits.
+struct Spelling {
+  ArgumentForm form = ArgumentForm::Lists;
+  uint64_t chosen = 0;
+  bool changes(size_t i) const { return (chosen >> i & 1) != 0; }
+  bool operator==(const Spelling&) const = default;
+};
+
+// The arguments of one call, as values, and what the text depends on.
+struct Arguments {
+  Arguments(PyObject* const* objects, size_t positional, PyObject* names)
+      : count(
+            checkedCount(positional + (names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0))),
+        positional(positional),
+        objects(objects),
+        names(names),
+        values(count) {}
+  static size_t checkedCount(size_t count) {
+    if (count > kMaxArguments) {
+      raise(PyExc_TypeError, fmt::format("more than {} arguments", kMaxArguments));
+    }
+    return count;
+  }
+  const size_t count;  // of values, keywords included
+  const size_t positional;
+  PyObject* const* const objects;
+  PyObject* const names;  // a tuple, or null
+  mutable ValueArray<kMaxArguments> values;
+  std::string key;
+};
+
+// Reads the objects as values. False when an argument has no form as a value.
+bool readArguments(Arguments& out);
+// Changes the values as the spelling says, and makes the key under which the compiled text is kept.
+void makeKey(Arguments& arguments, const Spelling& spelling);
+// The same from the objects, for a spelling other than the first; what was changed for another is
+// forgotten.
+void spell(Arguments& arguments, const Spelling& spelling);
+// The spellings behind the first, in the order in which they are tried. Which booleans and lists are
+// numbers only the operator knows, so that all choices among a few are tried.
+std::vector<Spelling> otherSpellings(const Arguments& arguments);
+
+bool isEmptyList(const IValue& value);
+// The program text; lists without elements are declared as `empty_list`. `name` is the function's, or
+// the sign.
+std::string programText(CallForm form, const std::string& name, const Arguments& arguments,
+                        const Spelling& spelling, const char* empty_list);
+// What messages say of the arguments.
+std::string describeTypes(const Arguments& arguments);
+
+}  // namespace wick::python
