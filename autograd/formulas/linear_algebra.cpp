@@ -364,6 +364,14 @@ def solve_B(grad: Tensor, A: Tensor, B_size: List[int], left: bool) -> Tensor:
         return torch.linalg.solve(adjoint, grad.unsqueeze(-1)).squeeze(-1)
     return torch.linalg.solve(adjoint, grad, left=left)
 )"},
+    // Of a matrix that may be singular, for which solve() raises an error.
+    {"solve_ex_B", R"(
+def solve_ex_B(grad: Tensor, A: Tensor, B_size: List[int], left: bool) -> Tensor:
+    adjoint = transposed_adjoint(A)
+    if solves_vectors(A.size(), B_size):
+        return torch.linalg.solve_ex(adjoint, grad.unsqueeze(-1))[0].squeeze(-1)
+    return torch.linalg.solve_ex(adjoint, grad, left=left)[0]
+)"},
     {"solve_A", R"(
 def solve_A(grad_B: Tensor, A_size: List[int], B_size: List[int], X: Tensor, left: bool) -> Tensor:
     if solves_vectors(A_size, B_size):
@@ -484,10 +492,8 @@ other: torch.linalg.cross(grad, self.conj(), dim=d)
 self: torch.linalg.cross(other.conj(), grad, dim=dim)
 other: torch.linalg.cross(grad, self.conj(), dim=dim)
 )"},
-    {"aten::linalg_vecdot", R"(
-x: grad.unsqueeze(dim).conj() * y
-y: grad.unsqueeze(dim) * x
-)"},
+    // The dimension is one of the product, whose operands may have fewer.
+    {"aten::linalg_vecdot", "return (x.conj() * y).sum(dim)"},
     {"aten::linalg_matrix_power", "return matrix_power_made(self, n)"},
     {"aten::matrix_exp, aten::linalg_matrix_exp", "self: matrix_exp_gradient(grad, self)"},
     {"aten::_compute_linear_combination", "return torch.tensordot(coefficients, input, [1], [0])"},
@@ -528,7 +534,7 @@ B: g
 )"},
     {"aten::linalg_solve_ex, aten::_linalg_solve_ex", R"(
 results 0
-let g = solve_B(grad0, A, B_size, left)
+let g = solve_ex_B(grad0, A, B_size, left)
 A: solve_A(g, A_size, B_size, result0, left)
 B: g
 )"},

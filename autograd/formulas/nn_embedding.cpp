@@ -257,7 +257,8 @@ def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value:
     for t in sequences:
         missing = longest - t.size(0)
         ends = [missing, 0] if padding_side == "left" else [0, missing]
-        rows.append(torch.constant_pad_nd(t, [0, 0] * (t.dim() - 1) + ends, padding_value))
+        row = torch.constant_pad_nd(t, [0, 0] * (t.dim() - 1) + ends, padding_value)
+        rows.append(row.to(sequences[0].dtype))
     return torch.stack(rows, 0 if batch_first else 1)
 )"},
 };

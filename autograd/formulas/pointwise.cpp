@@ -399,7 +399,17 @@ tensor2: -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
          aten::randn_like, aten::randint_like, aten::new_zeros, aten::new_ones, aten::new_full,
          aten::new_empty, aten::new_empty_strided, aten::new_tensor)",
      "none"},
-    {"aten::normal_, aten::uniform_, aten::bernoulli_.float, aten::random_", "self: None"},
+    {"aten::normal_, aten::uniform_, aten::bernoulli_.float, aten::random_",
+     "self: torch.zeros_like(grad)"},
+    // In place they end what is written to; the logical ones do not in PyTorch.
+    {R"(aten::eq_.Tensor, aten::ne_.Tensor, aten::lt_.Tensor, aten::le_.Tensor, aten::gt_.Tensor,
+         aten::ge_.Tensor, aten::not_equal_.Tensor, aten::less_.Tensor, aten::less_equal_.Tensor,
+         aten::greater_.Tensor, aten::greater_equal_.Tensor)",
+     "self: torch.zeros_like(grad)\nother: torch.zeros_like(grad)"},
+    {R"(aten::eq_.Scalar, aten::ne_.Scalar, aten::lt_.Scalar, aten::le_.Scalar, aten::gt_.Scalar,
+         aten::ge_.Scalar, aten::not_equal_.Scalar, aten::less_.Scalar, aten::less_equal_.Scalar,
+         aten::greater_.Scalar, aten::greater_equal_.Scalar)",
+     "self: torch.zeros_like(grad)"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);
 

@@ -71,6 +71,22 @@ def meshed(tensors: List[Tensor], indexing: str) -> List[Tensor]:
         out[1] = first
     return out
 )"},
+    // The pieces may overlap where the indices descend.
+    {"split_at", R"(
+def split_at(self: Tensor, indices: List[int], dim: int) -> List[Tensor]:
+    pieces: List[Tensor] = []
+    start = 0
+    for end in indices + [self.size(dim)]:
+        pieces.append(torch.slice(self, dim, start, end))
+        start = end
+    return pieces
+)"},
+    // Each result has the history of its own tensor alone.
+    {"expanded_alike", R"(
+def expanded_alike(tensors: List[Tensor]) -> List[Tensor]:
+    size = torch.broadcast_tensors([t.detach() for t in tensors])[0].size()
+    return [t.expand(size) for t in tensors]
+)"},
     {"combined", R"(
 def combined(self: Tensor, r: int, with_replacement: bool) -> Tensor:
     places = torch.combinations(torch.arange(self.numel()), r, with_replacement)
@@ -145,14 +161,17 @@ return torch.cat([t.reshape([t.numel(), 1]) if t.dim() < 2 else t for t in tenso
     {"aten::unbind.int, aten::unbind_copy.int", "self: torch.stack(grads, dim)"},
     {R"(aten::split.Tensor, aten::split.sizes, aten::split, aten::split_with_sizes, aten::chunk,
          aten::unsafe_chunk, aten::unsafe_split.Tensor, aten::unsafe_split_with_sizes,
-         aten::tensor_split.sections, aten::tensor_split.indices,
+         aten::tensor_split.sections,
          aten::tensor_split.tensor_indices_or_sections, aten::split_with_sizes_copy,
          aten::split_copy.Tensor)",
      "self: torch.cat(grads, dim)"},
-    {"aten::hsplit.int, aten::hsplit.array",
-     "self: torch.cat(grads, 0 if len(self_size) == 1 else 1)"},
-    {"aten::vsplit.int, aten::vsplit.array", "self: torch.cat(grads, 0)"},
-    {"aten::dsplit.int, aten::dsplit.array", "self: torch.cat(grads, 2)"},
+    {"aten::hsplit.int", "self: torch.cat(grads, 0 if len(self_size) == 1 else 1)"},
+    {"aten::vsplit.int", "self: torch.cat(grads, 0)"},
+    {"aten::dsplit.int", "self: torch.cat(grads, 2)"},
+    {"aten::tensor_split.indices", "return split_at(self, indices, dim)"},
+    {"aten::hsplit.array", "return split_at(self, indices, 0 if self.dim() == 1 else 1)"},
+    {"aten::vsplit.array", "return split_at(self, indices, 0)"},
+    {"aten::dsplit.array", "return split_at(self, indices, 2)"},
     {"aten::repeat", "self: unrepeated(grad, self_size, repeats)"},
     {"aten::tile", "return self.repeat([1] * (self.dim() - len(dims)) + dims)"},
     {"aten::repeat_interleave.self_int", R"(
@@ -204,7 +223,7 @@ return [t.reshape([1, t.numel()]) if t.dim() < 2 else t for t in tensors]
          aten::_cast_Float, aten::_cast_Half, aten::_autocast_to_full_precision,
          aten::_autocast_to_reduced_precision)",
      "self: grad"},
-    {"aten::broadcast_tensors", "tensors: grads"},
+    {"aten::broadcast_tensors", "return expanded_alike(tensors)"},
     {"aten::unfold", "self: unfolded_gradient(grad, self_size, dimension, size, step)"},
     {"aten::narrow.Tensor", R"(
 self: torch.slice_backward(grad, self_size, dim, int(start), int(start) + length, 1)
@@ -226,11 +245,11 @@ self: torch.as_strided_scatter(grad.contiguous(), torch.zeros(src_size, dtype=gr
 src: grad.contiguous().as_strided(size, stride, storage_offset)
 )"},
     {"aten::copy", R"(
-self: None
+self: torch.zeros_like(grad)
 src: grad
 )"},
-    {"aten::fill.Scalar", "none"},
-    {"aten::fill.Tensor", "value: grad.sum()"},
+    {"aten::fill.Scalar", "self: torch.zeros_like(grad)"},
+    {"aten::fill.Tensor", "self: torch.zeros_like(grad)\nvalue: grad.sum()"},
     {"prim::abs", "x: grad * x.sgn()"},
     {"aten::segment_reduce", R"(
 return segments_reduced(data, reduce, lengths, offsets, axis, initial)

@@ -214,6 +214,9 @@ TEST(Formulas, OfShapesDependOnOneTensor) {
 def needs(x: Tensor, like: Tensor) -> List[bool]:
     like.requires_grad_(True)
     return [x.expand_as(like).requires_grad, x.view_as(like).requires_grad, x.reshape_as(like).requires_grad]
+def each(x: Tensor, y: Tensor) -> List[bool]:
+    x.requires_grad_(True)
+    return [t.requires_grad for t in torch.broadcast_tensors([x, y[:, None]])]
 def weighted(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     target.requires_grad_(True)
     torch.nn.functional.binary_cross_entropy(x, target, weight).backward()
@@ -225,10 +228,110 @@ def weighted(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
   };
   const IValue needs = program.call("needs", {pair(1, 2), pair(3, 4)});
   for (const IValue& needed : needs.elements()) EXPECT_FALSE(needed.toBool());
+  const IValue each = program.call("each", {pair(1, 2), pair(3, 4)});
+  EXPECT_TRUE(each[0].toBool());
+  EXPECT_FALSE(each[1].toBool());
   const Tensor gradient =
       program.call("weighted", {pair(0.2f, 0.3f), pair(0.4f, 0.5f), pair(0.1f, 0.9f)}).toTensor();
   EXPECT_NEAR(gradient.data<float>()[0], 0.0693147f, 1e-6);
   EXPECT_NEAR(gradient.data<float>()[1], 0.3812840f, 1e-6);
+}
+
+TEST(Formulas, OfWritesThatDependOnNothing) {
+  auto program = compile(R"(
+def slope(x: Tensor, y: Tensor, name: str) -> Tuple[Tensor, bool]:
+    x.requires_grad_(True)
+    z = x * 2
+    if name == "eq":
+        z.eq_(y)
+    elif name == "lt":
+        z.lt_(3.0)
+    elif name == "draw":
+        z.uniform_()
+    elif name == "copy":
+        z.copy_(y)
+    elif name == "zero":
+        z.zero_()
+    elif name == "fill":
+        z = torch.ops.aten.fill(z, 3.0)
+    else:
+        z = torch.ops.aten.fill(z, y[0])
+    (z * 3).sum().backward()
+    grad = x.grad
+    assert grad is not None
+    return grad, z.requires_grad
+)");
+  for (const char* name : {"eq", "lt", "draw", "copy", "zero", "fill", "fill_tensor"}) {
+    const IValue result =
+        program.call("slope", {Tensor::from({1.f, 2.f}), Tensor::from({2.f, 5.f}), name});
+    EXPECT_TRUE(result[1].toBool()) << name;
+    const Tensor grad = result[0].toTensor();
+    for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(grad.data<float>()[i], 0.f) << name;
+  }
+}
+
+// As in PyTorch their results require gradients, which nobody can compute.
+TEST(Formulas, NotInPyTorch) {
+  for (const char* made : {"torch.nextafter(x, x)", "torch.unique(x)", "torch.unique(x, dim=0)",
+                           "torch.unique_consecutive(x)", "torch.histogram(x, 2)[0]"}) {
+    auto program = compile(std::string("def f(x: Tensor):\n    x.requires_grad_(True)\n    y = ") +
+                           made + "\n    assert y.requires_grad\n    y.sum().backward()\n");
+    try {
+      program.call("f", {Tensor::from({1.f, 2.f})});
+      ADD_FAILURE() << made << " has a gradient";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("is not implemented"), std::string::npos)
+          << made << ": " << error.what();
+    }
+  }
+}
+
+TEST(Formulas, OfBroadcastAndOverlappingParts) {
+  auto program = compile(R"(
+def vecdot(x: Tensor, y: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    torch.linalg.vecdot(x, y, dim=1).sum().backward()
+    grad = x.grad
+    assert grad is not None
+    return grad
+def split(x: Tensor, weights: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    loss = torch.zeros([])
+    for i, piece in enumerate(torch.tensor_split(x, [2, 1])):
+        loss = loss + piece.sum() * weights[i]
+    loss.backward()
+    grad = x.grad
+    assert grad is not None
+    return grad
+def singular(a: Tensor, b: Tensor) -> bool:
+    b.requires_grad_(True)
+    torch.linalg.solve_ex(a, b)[0].sum().backward()
+    return b.grad is not None
+def padded(i: Tensor, x: Tensor) -> Tuple[Tensor, bool]:
+    x.requires_grad_(True)
+    y = torch.nn.utils.rnn.pad_sequence([i, x])
+    return y, y.requires_grad
+)");
+  const auto values = [](const Tensor& t) {
+    const Tensor all = t.contiguous();
+    return std::vector<float>(all.data<float>(), all.data<float>() + all.numel());
+  };
+  const Tensor y = Tensor::from({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {3, 2});
+  EXPECT_EQ(values(program.call("vecdot", {Tensor::from({1.f, 1.f}), y}).toTensor()),
+            (std::vector<float>{9, 12}));
+  EXPECT_EQ(
+      values(
+          program.call("split", {Tensor::from({1.f, 2.f, 3.f}), Tensor::from({1.f, 10.f, 100.f})})
+              .toTensor()),
+      (std::vector<float>{1, 101, 100}));
+  EXPECT_TRUE(program
+                  .call("singular", {Tensor::from({1.f, 1.f, 1.f, 1.f}, {2, 2}),
+                                     Tensor::from({1.f, 2.f}, {2, 1})})
+                  .toBool());
+  const IValue padded =
+      program.call("padded", {Tensor::from({int64_t{1}, int64_t{2}}), Tensor::from({1.5f})});
+  EXPECT_EQ(padded[0].toTensor().dtype(), DType::Long);
+  EXPECT_FALSE(padded[1].toBool());
 }
 
 TEST(Formulas, FloorDivisionHasNone) {

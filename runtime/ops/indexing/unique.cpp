@@ -297,19 +297,19 @@ Unique uniqueConsecutive(const Tensor& self, bool return_inverse, bool return_co
 
 const OperatorRecord kRecords[] = {
     {"aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
-     WICK_KERNEL(unique1), kNotDifferentiable},
+     WICK_KERNEL(unique1)},
     {"aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
      "return_counts=False) -> " WICK_THREE,
-     WICK_KERNEL(unique2), kNotDifferentiable},
+     WICK_KERNEL(unique2)},
     {"aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
      "return_counts=False) -> " WICK_THREE,
-     WICK_KERNEL(uniqueDim), kNotDifferentiable},
+     WICK_KERNEL(uniqueDim)},
     {"aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
      "int? dim=None) -> " WICK_THREE,
-     WICK_KERNEL(uniqueConsecutive), kNotDifferentiable},
+     WICK_KERNEL(uniqueConsecutive)},
     {"aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool "
      "return_counts=False) -> " WICK_THREE,
-     WICK_KERNEL(uniqueDimConsecutive), kNotDifferentiable},
+     WICK_KERNEL(uniqueDimConsecutive)},
 };
 
 const RegisterOperators registered(kRecords);

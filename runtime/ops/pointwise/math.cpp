@@ -218,8 +218,8 @@ const OperatorRecord kRecords[] = {
 
     WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kForms),
     WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kForms),
-    {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter),
-     kForms | kNotDifferentiable, nullptr, &kScalar<Nextafter>},
+    {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter), kForms,
+     nullptr, &kScalar<Nextafter>},
     WICK_BINARY_OP("copysign.Tensor(Tensor self, Tensor other) -> Tensor", Copysign, kForms),
     WICK_BINARY_NUMBER_OP("copysign.Scalar(Tensor self, Scalar other) -> Tensor", Copysign, kForms),
     {"aten::logaddexp(Tensor self, Tensor other) -> Tensor",

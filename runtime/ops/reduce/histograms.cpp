@@ -286,28 +286,28 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, Range ran
 const OperatorRecord kRecords[] = {
     {"aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogramEdges), kNotDifferentiable | kMayReturnArgument},
+     WICK_KERNEL(histogramEdges), kMayReturnArgument},
     {"aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogram), kNotDifferentiable | kMayReturnArgument},
+     WICK_KERNEL(histogram), kMayReturnArgument},
     {"aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramdd), kNotDifferentiable | kMayReturnArgument},
+     WICK_KERNEL(histogramdd), kMayReturnArgument},
     {"aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, "
      "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddInt), kNotDifferentiable | kMayReturnArgument},
+     WICK_KERNEL(histogramddInt), kMayReturnArgument},
     {"aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddEdges), kNotDifferentiable | kMayReturnArgument},
+     WICK_KERNEL(histogramddEdges), kMayReturnArgument},
     {"aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
      "density=False) -> Tensor",
-     WICK_KERNEL(countInEdges), kNotDifferentiable | kOutForm},
+     WICK_KERNEL(countInEdges), kOutForm},
     {"aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> Tensor",
-     WICK_KERNEL(countInBins), kNotDifferentiable | kOutForm},
+     WICK_KERNEL(countInBins), kOutForm},
     {"aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> Tensor[]",
-     WICK_KERNEL(binEdges), kNotDifferentiable},
+     WICK_KERNEL(binEdges)},
 };
 
 const RegisterOperators registered(kRecords);
