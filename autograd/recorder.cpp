@@ -335,9 +335,10 @@ class Recording {
     if (!has_gradient) {
       node_->addResult(t);
       noteView(t, list);
-    } else if (written_) {
+    } else if (written_ && !(op_.has(kChangesMetadata) && baseOf(t).defined())) {
       rebaseHistory(t, node_, first_);
     } else {
+      // Also a view that looks at its base in another way from now on: no element was written.
       noteView(t, list);
       setHistory(t, node_);
     }

@@ -175,6 +175,26 @@ def main() -> Tensor:
             (Numbers{2, 0, 2}));
 }
 
+TEST(Tape, ViewsMayChangeTheirShape) {
+  for (const char* change : {"t_()", "transpose_(0, 1)", "swapaxes_(0, 1)", "unsqueeze_(0)",
+                             "squeeze_(1)", "as_strided_([2], [2])"}) {
+    EXPECT_EQ(numbers(run(std::string(R"(
+def main() -> Tensor:
+    x = torch.tensor([[1.], [2.], [3.]]).requires_grad_()
+    y = x * 2
+    v = y.as_strided([3, 1], [1, 1])
+    v.)") + change + R"(
+    v.mul_(3.)
+    g = torch.autograd.grad([v.sum() + y.sum()], [x])[0]
+    assert g is not None
+    return g
+)")),
+              std::string(change).starts_with("as_strided") ? (Numbers{12, 2, 12})
+                                                            : (Numbers{12, 12, 12}))
+        << change;
+  }
+}
+
 TEST(Tape, NothingIsRecordedWhereItIsSwitchedOff) {
   EXPECT_EQ(run(R"(
 def main() -> List[bool]:
