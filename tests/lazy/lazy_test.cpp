@@ -156,6 +156,21 @@ TEST_F(Lazy, WritesReachViews) {
   EXPECT_EQ(lazy::counters().evaluations, 1u);
 }
 
+// Data that go into a recorded part of a value that does not lie row-major.
+TEST_F(Lazy, DataReachViewsOfOtherLayouts) {
+  static const OperatorHandle kDiagonal("aten::diagonal", "");
+  const Tensor start = numbers({3, 4}), data = numbers({3}, 5);
+  const auto f = [&](const Tensor& given) {
+    const Tensor x = ops::mul(given.transpose(0, 1), Scalar(3));
+    EXPECT_FALSE(x.isContiguous());
+    const Tensor line = kDiagonal(x, 0, 0, 1), doubled = ops::mul(line, Scalar(2));
+    line.copyFrom(data);
+    return std::vector<Tensor>{x, line, doubled, x.transpose(0, 1)};
+  };
+  const std::vector<Tensor> got = f(lazyOf(start)), want = f(start);
+  for (size_t i = 0; i < want.size(); ++i) expectSame(got[i], want[i], std::to_string(i));
+}
+
 TEST_F(Lazy, OutIsAWrite) {
   static const OperatorHandle kAdd("aten::add", "out");
   const Tensor x = numbers({3, 4});
