@@ -57,6 +57,12 @@ def main(x: Tensor):
     y[:, 1] %= 4
     return t // (torch.abs(t[0]) + 1), (x.to(torch.uint8) // 7), y, x.to(torch.float64) // 3
 )"},
+      // Zeros have signs too.
+      {"signs", {"4x5xf32", "5xf64", "6xi32"}, R"(
+def main(x: Tensor, y: Tensor, k: Tensor):
+    s = torch.signbit(x), torch.signbit(x * 0), torch.signbit(x.half() * 0), torch.signbit(x.bfloat16())
+    return s, torch.signbit(y), torch.signbit(y * 0), torch.signbit(k), torch.copysign(y.abs(), x[0])
+)"},
       {"resampled", {"2x3x4x5xf32"}, R"(
 def main(x: Tensor):
     f = torch.nn.functional.interpolate
