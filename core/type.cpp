@@ -390,12 +390,6 @@ const std::vector<IValue>& TupleType::defaults() const {
   return defaults_ ? *defaults_ : none;
 }
 
-std::optional<size_t> TupleType::fieldIndex(const std::string& field) const {
-  auto it = std::find(fields_.begin(), fields_.end(), field);
-  if (it == fields_.end()) return std::nullopt;
-  return static_cast<size_t>(it - fields_.begin());
-}
-
 std::string TupleType::str() const {
   if (!isNamed()) return "(" + joinStr(contained_) + ")";
   std::string out;

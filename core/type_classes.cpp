@@ -19,72 +19,117 @@ namespace wick {
 
 namespace {
 
-// Whether the last part of `function`'s qualified name is `name`.
-bool isCalled(const Function& function, const std::string& name) {
-  const std::string& q = function.qualifiedName();
-  return q.size() >= name.size() && q.ends_with(name) &&
-         (q.size() == name.size() || q[q.size() - name.size() - 1] == '.');
+const std::string& nameOf(const ClassType::Constant& constant) {
+  return constant.name;
+}
+const std::string& nameOf(const ClassType::Property& property) {
+  return property.name;
+}
+const std::string& nameOf(const std::string& field) {
+  return field;
+}
+std::string_view nameOf(const Function* function) {
+  const std::string_view whole = function->qualifiedName();
+  return whole.substr(whole.rfind('.') + 1);
+}
+std::string_view nameOf(const std::shared_ptr<Function>& function) {
+  return nameOf(function.get());
 }
 
-// Long lists of functions by name. A class has only their order, which a search goes along: good for
-// few, but a class whose n methods name each other would take n * n steps.
-class FunctionIndex {
+template <class Entry>
+bool isCalled(const Entry& entry, std::string_view name) {
+  return nameOf(entry) == name;
+}
+// Of a qualified name any number of last parts will do.
+bool isCalled(const Function* function, std::string_view name) {
+  const std::string_view whole = function->qualifiedName();
+  return whole.ends_with(name) &&
+         (whole.size() == name.size() || whole[whole.size() - name.size() - 1] == '.');
+}
+bool isCalled(Function* function, std::string_view name) {
+  return isCalled(static_cast<const Function*>(function), name);
+}
+bool isCalled(const std::shared_ptr<Function>& function, std::string_view name) {
+  return isCalled(function.get(), name);
+}
+
+// Long lists that types have, by name. A type has only their order, which a search goes along: good
+// for few, but a class whose n methods name each other would take n * n steps.
+class NameIndex {
  public:
   static constexpr size_t kMany = 64;
 
-  static FunctionIndex& instance() {
-    static FunctionIndex* const index = new FunctionIndex;  // types may outlive static variables
+  static NameIndex& instance() {
+    static NameIndex* const index = new NameIndex;  // types may outlive static variables
     return *index;
   }
 
-  // `name` has no dot.
-  Function* find(const std::vector<Function*>& functions, std::string_view name) {
+  // Where the first entry of this name stands in `list`, a member of `owner`.
+  template <class Entry>
+  std::optional<size_t> find(const std::weak_ptr<const Type>& owner, const std::vector<Entry>& list,
+                             std::string_view name) {
     {
       std::shared_lock lock(mutex_);
-      auto found = lists_.find(&functions);
-      if (found != lists_.end() && found->second.known == functions.size()) {
-        return found->second.at(name);
-      }
+      auto found = lists_.find(&list);
+      if (found != lists_.end() && found->second.isOf(list.size())) return found->second.at(name);
     }
     std::unique_lock lock(mutex_);
-    Names& names = lists_[&functions];
-    for (; names.known < functions.size(); ++names.known) {
-      Function* function = functions[names.known];
-      const std::string_view whole = function->qualifiedName();
-      names.by_name.emplace(whole.substr(whole.rfind('.') + 1), function);
+    dropEnded();
+    Names& names = lists_[&list];
+    if (names.owner.expired()) names = {owner, 0, {}};
+    for (; names.known < list.size(); ++names.known) {
+      names.by_name.emplace(nameOf(list[names.known]), names.known);
     }
     return names.at(name);
   }
 
-  // Before the list ends or loses functions.
-  void forget(const std::vector<Function*>& functions) {
-    if (functions.size() < kMany) return;
+  // Before the list loses entries.
+  template <class Entry>
+  void forget(const std::vector<Entry>& list) {
+    if (list.size() < kMany) return;
     std::unique_lock lock(mutex_);
-    lists_.erase(&functions);
+    lists_.erase(&list);
   }
 
  private:
   struct Names {
+    // What lives at the address of the list as long as this lives is that list.
+    std::weak_ptr<const Type> owner;
     size_t known = 0;
-    KeyedMap<std::string, Function*> by_name;  // the first of a name
+    KeyedMap<std::string, size_t> by_name;  // the first of a name
 
-    Function* at(std::string_view name) const {
+    bool isOf(size_t size) const { return known == size && !owner.expired(); }
+    std::optional<size_t> at(std::string_view name) const {
       auto found = by_name.find(name);
-      return found == by_name.end() ? nullptr : found->second;
+      if (found == by_name.end()) return std::nullopt;
+      return found->second;
     }
   };
+
+  // Whenever there are twice as many as were left the last time.
+  void dropEnded() {
+    if (lists_.size() < limit_) return;
+    std::erase_if(lists_, [](const auto& entry) { return entry.second.owner.expired(); });
+    limit_ = std::max(kMany, 2 * lists_.size());
+  }
+
   std::shared_mutex mutex_;
-  std::unordered_map<const std::vector<Function*>*, Names> lists_;
+  std::unordered_map<const void*, Names> lists_;
+  size_t limit_ = kMany;
 };
 
-Function* findByName(const std::vector<Function*>& functions, const std::string& name) {
-  if (functions.size() >= FunctionIndex::kMany && name.find('.') == std::string::npos) {
-    return FunctionIndex::instance().find(functions, name);
+template <class Entry>
+std::optional<size_t> findByName(const Type& owner, const std::vector<Entry>& list,
+                                 std::string_view name) {
+  if (list.size() >= NameIndex::kMany && name.find('.') == name.npos) {
+    // A type that no pointer shares has no end that could be noticed.
+    const std::weak_ptr<const Type> shared = owner.weak_from_this();
+    if (!shared.expired()) return NameIndex::instance().find(shared, list, name);
   }
-  for (Function* f : functions) {
-    if (isCalled(*f, name)) return f;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (isCalled(list[i], name)) return i;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool listFits(const std::vector<Argument>& child, const std::vector<Argument>& parent, size_t start,
@@ -176,11 +221,13 @@ class InterfaceQuestions {
 
 }  // namespace
 
+std::optional<size_t> TupleType::fieldIndex(const std::string& field) const {
+  return findByName(*this, fields_, field);
+}
+
 const Function* InterfaceType::findMethod(const std::string& name) const {
-  for (const auto& f : methods_) {
-    if (isCalled(*f, name)) return f.get();
-  }
-  return nullptr;
+  const auto found = findByName(*this, methods_, name);
+  return found ? methods_[*found].get() : nullptr;
 }
 
 bool InterfaceType::isSubtypeOf(const Type& other, std::string* why) const {
@@ -194,10 +241,8 @@ bool InterfaceType::isSubtypeOf(const Type& other, std::string* why) const {
       return false;
     }
     auto find = [&](const std::string& method) -> Function* {
-      for (const auto& f : methods_) {
-        if (isCalled(*f, method)) return f.get();
-      }
-      return nullptr;
+      const auto found = findByName(*this, methods_, method);
+      return found ? methods_[*found].get() : nullptr;
     };
     return InterfaceQuestions::ask(
         *this, *wanted, [&] { return offersMethods("interface", name_, *wanted, find, why); });
@@ -210,14 +255,13 @@ ClassType::ClassType(std::string name, bool is_module)
   measureName(name_);
 }
 
-ClassType::~ClassType() {
-  FunctionIndex::instance().forget(methods_);
-  FunctionIndex::instance().forget(static_methods_);
-}
+ClassType::~ClassType() = default;
 
 void ClassType::dissolve() {
-  FunctionIndex::instance().forget(methods_);
-  FunctionIndex::instance().forget(static_methods_);
+  NameIndex::instance().forget(methods_);
+  NameIndex::instance().forget(static_methods_);
+  NameIndex::instance().forget(constants_);
+  NameIndex::instance().forget(properties_);
   attributes_.clear();
   attribute_index_.clear();
   constants_.clear();
@@ -249,10 +293,8 @@ const std::vector<ClassType::Constant>& ClassType::constants() const {
 }
 
 const IValue* ClassType::findConstant(const std::string& name) const {
-  for (const Constant& c : constants_) {
-    if (c.name == name) return &c.value;
-  }
-  return nullptr;
+  const auto found = findByName(*this, constants_, name);
+  return found ? &constants_[*found].value : nullptr;
 }
 
 void ClassType::addConstant(std::string name, IValue value) {
@@ -263,18 +305,18 @@ void ClassType::addConstant(std::string name, IValue value) {
 }
 
 Function* ClassType::findMethod(const std::string& name) const {
-  return findByName(methods_, name);
+  const auto found = findByName(*this, methods_, name);
+  return found ? methods_[*found] : nullptr;
 }
 
 Function* ClassType::findStaticMethod(const std::string& name) const {
-  return findByName(static_methods_, name);
+  const auto found = findByName(*this, static_methods_, name);
+  return found ? static_methods_[*found] : nullptr;
 }
 
 const ClassType::Property* ClassType::findProperty(const std::string& name) const {
-  for (const Property& p : properties_) {
-    if (p.name == name) return &p;
-  }
-  return nullptr;
+  const auto found = findByName(*this, properties_, name);
+  return found ? &properties_[*found] : nullptr;
 }
 
 bool ClassType::isSubtypeOf(const Type& other, std::string* why) const {

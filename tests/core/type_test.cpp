@@ -240,6 +240,47 @@ TEST(TypeTest, methodsOfLargeClassesByName) {
   EXPECT_EQ(c->findMethod("m7"), methods[7].get());
 }
 
+TEST(TypeTest, otherLongListsByName) {
+  constexpr size_t kCount = 300;
+  const auto c = std::make_shared<ClassType>("__torch__.C", /*is_module=*/false);
+  const auto i = std::make_shared<InterfaceType>("__torch__.I", /*is_module=*/false);
+  std::vector<std::string> fields;
+  std::vector<TypePtr> types;
+  for (size_t k = 0; k < kCount; ++k) {
+    const std::string name = std::to_string(k);
+    c->addConstant("c" + name, IValue(static_cast<int64_t>(k)));
+    c->addProperty({"p" + name, nullptr, nullptr});
+    i->addMethod(std::make_shared<Method>("__torch__.I.m" + name,
+                                          ("m" + name + "(Any self) -> int").c_str()));
+    fields.push_back("f" + name);
+    types.push_back(types::Int());
+    ASSERT_EQ(c->findConstant("c" + name)->toInt(), static_cast<int64_t>(k));
+    ASSERT_EQ(c->findProperty("p" + name)->name, "p" + name);
+    ASSERT_EQ(i->findMethod("m" + name)->name(), "m" + name);
+    EXPECT_EQ(c->findConstant("p" + name), nullptr);
+    EXPECT_EQ(c->findProperty("c" + name), nullptr);
+    EXPECT_EQ(i->findMethod("c" + name), nullptr);
+  }
+  const auto tuple =
+      std::make_shared<TupleType>("__torch__.P", fields, types, std::vector<IValue>{});
+  EXPECT_EQ(tuple->fieldIndex("f299"), 299u);
+  EXPECT_EQ(tuple->fieldIndex("f0"), 0u);
+  EXPECT_EQ(tuple->fieldIndex("g"), std::nullopt);
+  EXPECT_EQ(c->findConstant("c0")->toInt(), 0);
+  // Types that end leave nothing behind for those that come to lie in their place.
+  for (size_t round = 0; round < 500; ++round) {
+    const auto brief = std::make_shared<InterfaceType>("__torch__.J", /*is_module=*/false);
+    const std::string prefix = round % 2 == 0 ? "a" : "b";
+    for (size_t k = 0; k < 80; ++k) {
+      const std::string name = prefix + std::to_string(k);
+      brief->addMethod(
+          std::make_shared<Method>("__torch__.J." + name, (name + "(Any self) -> int").c_str()));
+    }
+    ASSERT_NE(brief->findMethod(prefix + "79"), nullptr);
+    ASSERT_EQ(brief->findMethod(round % 2 == 0 ? "b79" : "a79"), nullptr);
+  }
+}
+
 TEST(TypeTest, classesAndInterfaces) {
   Method good("__torch__.C.run", "run(Any self, Scalar x) -> int");
   Method bad("__torch__.D.run", "run(Any self, str x) -> int");
