@@ -1,8 +1,10 @@
 #include "runtime/interpreter/register_allocation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <queue>
+#include <utility>
 
 #include "core/budget.h"
 
@@ -61,8 +63,20 @@ bool invertCondition(Instruction& jump) {
   }
 }
 
-bool contains(const CountedVector<uint32_t>& sorted, uint32_t x) {
-  return std::ranges::binary_search(sorted, x);
+// `blocks` are all for which `isOne`. Mostly they stand side by side, and then a walk is faster.
+template <class IsOne>
+void sortBlocks(std::vector<uint32_t>& blocks, IsOne isOne) {
+  constexpr size_t kSparse = 4;
+  if (blocks.empty()) return;
+  const auto [first, last] = std::ranges::minmax(blocks);
+  if ((last - first) / kSparse > blocks.size()) {
+    std::ranges::sort(blocks);
+    return;
+  }
+  size_t next = 0;
+  for (uint32_t b = first; b <= last; ++b) {
+    if (isOne(b)) blocks[next++] = b;
+  }
 }
 
 // Scalar registers are numbered from here until the number of object registers is known.
@@ -210,30 +224,145 @@ void RegisterAllocation::solveLiveness() {
           });
     }
   }
-  // By block: the register that was last seen to be written, live behind it, live in front of it.
-  std::vector<uint32_t> written(blocks_.size(), kNoIndex), out(written), in(written);
-  std::vector<uint32_t> pending;
+  findLoops();
+  marks_.assign(blocks_.size(), {});
+  live_in_.resize(num_globals);
+  drops_.resize(blocks_.size());
+  visits_left_ = (size_t{1} << 22) + 64 * in_.instructions.size();
+  drops_left_ = (size_t{1} << 16) + 4 * in_.instructions.size();
   for (uint32_t g = 0; g < num_globals; ++g) {
     checkBudget();
-    for (uint32_t b : writers[g]) written[b] = g;
-    auto enter = [&](uint32_t b) {
-      if (in[b] == g) return;
-      in[b] = g;
-      blocks_[b].live_in.push_back(g);
-      pending.push_back(b);
-    };
-    for (uint32_t b : readers[g]) enter(b);
-    while (!pending.empty()) {
-      const uint32_t b = pending.back();
-      pending.pop_back();
-      for (uint32_t p : blocks_[b].predecessors) {
-        if (out[p] == g) continue;
-        out[p] = g;
-        blocks_[p].live_out.push_back(g);
-        if (written[p] != g) enter(p);
-      }
+    // n values that are live in n blocks each would take n * n steps.
+    if (visits_left_ != 0) {
+      solveExactly(g, readers[g], writers[g]);
+    } else {
+      solveRoughly(g, readers[g], writers[g]);
     }
   }
+  if (!blocks_[0].predecessors.empty()) return;
+  // Arguments that nobody reads on any path.
+  for (uint32_t r = 0; r < in_.num_inputs; ++r) {
+    if (!isScalar(r) && !isKept(r) && !isLiveIn(0, global_[r])) drops_[0].push_back(r);
+  }
+}
+
+// Walks from the readers to the writers.
+void RegisterAllocation::solveExactly(uint32_t g, const std::vector<uint32_t>& readers,
+                                      const std::vector<uint32_t>& writers) {
+  std::vector<uint32_t> pending, live_in, live_out;
+  for (uint32_t b : readers) marks_[b].mentioned = g;
+  for (uint32_t b : writers) marks_[b].mentioned = marks_[b].written = g;
+  auto enter = [&](uint32_t b) {
+    if (marks_[b].in == g) return;
+    marks_[b].in = g;
+    live_in.push_back(b);
+    pending.push_back(b);
+  };
+  for (uint32_t b : readers) enter(b);
+  while (!pending.empty()) {
+    const uint32_t b = pending.back();
+    pending.pop_back();
+    for (uint32_t p : blocks_[b].predecessors) {
+      if (marks_[p].out == g) continue;
+      marks_[p].out = g;
+      live_out.push_back(p);
+      if (marks_[p].written != g) enter(p);
+    }
+  }
+  visits_left_ -= std::min(visits_left_, live_in.size() + live_out.size());
+  sortBlocks(live_in, [&](uint32_t b) { return marks_[b].in == g; });
+  const uint32_t r = global_registers_[g];
+  for (uint32_t b : live_in) {
+    CountedVector<BlockRun>& runs = live_in_[g];
+    if (runs.empty() || runs.back().end != b) runs.push_back({b, b});
+    runs.back().end = b + 1;
+    if (marks_[b].mentioned == g) {
+      blocks_[b].live_in.push_back(g);
+    } else {
+      // A register may be live in very many blocks without being mentioned there, so these do not
+      // note it.
+      passThrough(r, b, b + 1);
+    }
+  }
+  for (uint32_t b : live_out) {
+    if (marks_[b].mentioned == g) blocks_[b].live_out.push_back(g);
+  }
+  if (isScalar(r) || isKept(r)) return;
+  // A value that is live behind every predecessor of a block, but not in the block, ended with the
+  // choice of the path. Each of n branches may be the end of n values: where there are very many,
+  // some keep their memory for as long as the function runs.
+  for (uint32_t p : live_out) {
+    for (uint32_t b : blocks_[p].successors) {
+      if (marks_[b].in == g || marks_[b].asked == g) continue;
+      marks_[b].asked = g;
+      const bool live_before = std::ranges::all_of(
+          blocks_[b].predecessors, [&](uint32_t from) { return marks_[from].out == g; });
+      if (!live_before || drops_left_ == 0) continue;
+      drops_[b].push_back(r);
+      --drops_left_;
+    }
+  }
+}
+
+// Takes the register for live from the first block that mentions it to the last one, and in all of
+// the loops that these are in. So it shares its place with fewer others, and nothing drops it early.
+void RegisterAllocation::solveRoughly(uint32_t g, const std::vector<uint32_t>& readers,
+                                      const std::vector<uint32_t>& writers) {
+  std::vector<uint32_t> mentions;
+  std::ranges::set_union(readers, writers, std::back_inserter(mentions));
+  if (mentions.empty()) return;
+  const uint32_t r = global_registers_[g];
+  const bool is_input = r < in_.num_inputs;
+  const uint32_t first = is_input ? 0 : loops_[mentions.front()].begin;
+  const uint32_t end = std::max(loops_[first].end, loops_[mentions.back()].end);
+  const BasicBlock& last = blocks_[mentions.back()];
+  const bool in_loop = loops_[mentions.back()].begin + 1 != end ||
+                       std::ranges::count(last.successors, mentions.back()) != 0;
+  live_in_[g].push_back({first, end});
+  uint32_t next = first;
+  for (uint32_t b : mentions) {
+    passThrough(r, next, b);
+    blocks_[b].live_in.push_back(g);
+    if (b != mentions.back() || in_loop) blocks_[b].live_out.push_back(g);
+    next = b + 1;
+  }
+  passThrough(r, next, end);
+}
+
+// The register is live in these blocks, which do not mention it.
+void RegisterAllocation::passThrough(uint32_t r, uint32_t first, uint32_t end) {
+  if (first == end) return;
+  std::vector<Segment>& segments = segments_[r];
+  const uint32_t begin = 2 * blocks_[first].begin;
+  if (segments.empty() || segments.back().end != begin) segments.push_back({begin, begin});
+  segments.back().end = 2 * blocks_[end - 1].end;
+}
+
+// For each block the outermost loop that it is in, or the block alone.
+void RegisterAllocation::findLoops() {
+  loops_.resize(blocks_.size());
+  for (uint32_t b = 0; b < blocks_.size(); ++b) loops_[b] = {b, b + 1};
+  // From the back: a jump back encloses all from its target to itself.
+  uint32_t begin = kNoIndex;
+  uint32_t end = 0;
+  for (uint32_t b = static_cast<uint32_t>(blocks_.size()); b-- > 0;) {
+    for (uint32_t s : blocks_[b].successors) {
+      if (s > b) continue;
+      if (begin > b) end = b + 1;
+      begin = std::min(begin, s);
+    }
+    if (begin > b) continue;
+    loops_[b].end = end;
+    if (begin < b) continue;
+    for (uint32_t inner = begin; inner < end; ++inner) loops_[inner].begin = begin;
+    begin = kNoIndex;
+  }
+}
+
+bool RegisterAllocation::isLiveIn(uint32_t block, uint32_t g) const {
+  const CountedVector<BlockRun>& runs = live_in_[g];
+  const auto next = std::ranges::upper_bound(runs, block, {}, &BlockRun::end);
+  return next != runs.end() && next->begin <= block;
 }
 
 // Behind a FUSION stands the jump that is taken when its kernels ran.
@@ -241,7 +370,7 @@ bool RegisterAllocation::isReadAfterKernels(uint32_t fusion, uint32_t r) const {
   const Instruction& jump = in_.instructions[fusion + 1];
   WICK_ASSERT(jump.op == OpCode::JUMP_IF, "{} behind a FUSION", opCodeName(jump.op));
   const uint32_t block = block_of_[in_.labels[jump.b]];
-  return global_[r] == kNoIndex || contains(blocks_[block].live_in, global_[r]);
+  return global_[r] == kNoIndex || isLiveIn(block, global_[r]);
 }
 
 void RegisterAllocation::scanInstruction(uint32_t i) {
@@ -321,35 +450,6 @@ void RegisterAllocation::scanBlock(uint32_t b) {
   }
 }
 
-// A value that is live behind every predecessor of a block, but not in the block, ended with the
-// choice of the path.
-void RegisterAllocation::findDrops() {
-  drops_.resize(blocks_.size());
-  for (uint32_t b = 0; b < blocks_.size(); ++b) {
-    const BasicBlock& block = blocks_[b];
-    if (block.predecessors.empty()) continue;
-    checkBudget();
-    auto live = [&](uint32_t p) -> const auto& {
-      return blocks_[p].live_out;
-    };
-    const uint32_t fewest = *std::ranges::min_element(block.predecessors, {},
-                                                      [&](uint32_t p) { return live(p).size(); });
-    for (uint32_t g : live(fewest)) {
-      const uint32_t r = global_registers_[g];
-      if (isScalar(r) || isKept(r) || contains(block.live_in, g)) continue;
-      const bool live_before =
-          std::ranges::all_of(block.predecessors, [&](uint32_t p) { return contains(live(p), g); });
-      if (live_before) drops_[b].push_back(r);
-    }
-  }
-  if (!blocks_[0].predecessors.empty()) return;
-  // Arguments that nobody reads on any path.
-  for (uint32_t r = 0; r < in_.num_inputs; ++r) {
-    if (isScalar(r) || isKept(r)) continue;
-    if (!contains(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
-  }
-}
-
 uint32_t RegisterAllocation::find(uint32_t r) {
   while (parent_[r] != r) {
     parent_[r] = parent_[parent_[r]];
@@ -360,8 +460,24 @@ uint32_t RegisterAllocation::find(uint32_t r) {
 
 // Both lists in one. Segments that touch become one, so that the registers of many branches, whose
 // segments follow one another, do not make long lists.
-std::vector<RegisterAllocation::Segment> RegisterAllocation::joined(const std::vector<Segment>& a,
-                                                                    const std::vector<Segment>& b) {
+std::vector<RegisterAllocation::Segment> RegisterAllocation::joined(std::vector<Segment> a,
+                                                                    std::vector<Segment> b) {
+  if (a.size() < b.size()) a.swap(b);
+  if (!b.empty() && isMuchLonger(a, b)) {
+    // The result of thousands of early returns takes in one after the other.
+    for (const Segment& s : b) {
+      const auto first = std::ranges::lower_bound(a, s.start, {}, &Segment::end);
+      const auto last = std::ranges::upper_bound(first, a.end(), s.end, {}, &Segment::start);
+      if (first == last) {
+        a.insert(first, s);
+        continue;
+      }
+      first->start = std::min(first->start, s.start);
+      first->end = std::max(s.end, (last - 1)->end);
+      a.erase(first + 1, last);
+    }
+    return a;
+  }
   std::vector<Segment> out;
   out.reserve(a.size() + b.size());
   for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
@@ -376,24 +492,40 @@ std::vector<RegisterAllocation::Segment> RegisterAllocation::joined(const std::v
   return out;
 }
 
+bool RegisterAllocation::isMuchLonger(const std::vector<Segment>& a,
+                                      const std::vector<Segment>& b) {
+  constexpr size_t kTimes = 16;
+  return a.size() / kTimes > b.size();
+}
+
+bool RegisterAllocation::overlap(const std::vector<Segment>& a, const std::vector<Segment>& b) {
+  const auto anyIn = [](const std::vector<Segment>& few, const std::vector<Segment>& many) {
+    return std::ranges::any_of(few, [&](const Segment& s) {
+      const auto next = std::ranges::upper_bound(many, s.start, {}, &Segment::end);
+      return next != many.end() && next->start < s.end;
+    });
+  };
+  if (isMuchLonger(a, b)) return anyIn(b, a);
+  if (isMuchLonger(b, a)) return anyIn(a, b);
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].start < b[j].end && b[j].start < a[i].end) return true;
+    if (a[i].end < b[j].end) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return false;
+}
+
 void RegisterAllocation::coalesce() {
   parent_.resize(in_.registers.size());
   std::iota(parent_.begin(), parent_.end(), 0);
   for (auto& list : segments_) {
     std::sort(list.begin(), list.end(),
               [](const Segment& a, const Segment& b) { return a.start < b.start; });
+    list = joined({}, std::move(list));
   }
-  auto overlap = [](const std::vector<Segment>& a, const std::vector<Segment>& b) {
-    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-      if (a[i].start < b[j].end && b[j].start < a[i].end) return true;
-      if (a[i].end < b[j].end) {
-        ++i;
-      } else {
-        ++j;
-      }
-    }
-    return false;
-  };
   for (uint32_t i = 0; i < in_.instructions.size(); ++i) {
     const Instruction& move = in_.instructions[i];
     if (deleted_[i] || !(isMove(move.op) || move.op == OpCode::MOVE)) continue;
@@ -408,8 +540,7 @@ void RegisterAllocation::coalesce() {
     if (overlap(segments_[to], segments_[from])) continue;
     // The representative of an argument's class is the argument.
     if (from < in_.num_inputs) std::swap(to, from);
-    segments_[to] = joined(segments_[to], segments_[from]);
-    segments_[from] = {};
+    segments_[to] = joined(std::exchange(segments_[to], {}), std::exchange(segments_[from], {}));
     parent_[from] = to;
     deleted_[i] = 1;
   }
@@ -596,14 +727,13 @@ void RegisterAllocation::run() {
   code_.keeps_first_ = in_.num_inputs > 0 && isKept(0);
   findBlocks();
   findGlobals();
-  solveLiveness();
   segments_.resize(in_.registers.size());
+  solveLiveness();
   open_end_.assign(in_.registers.size(), 0);
   deleted_.assign(in_.instructions.size(), 0);
   for (uint32_t b = 0; b < blocks_.size(); ++b) {
     if (blocks_[b].reachable) scanBlock(b);
   }
-  findDrops();
   coalesce();
   assign();
   emit();

@@ -29,19 +29,40 @@ class RegisterAllocation {
   struct BasicBlock {
     uint32_t begin, end;  // instructions
     std::vector<uint32_t> successors, predecessors;
-    CountedVector<uint32_t> live_in, live_out;  // global registers, ascending
+    // Global registers that the block mentions, ascending.
+    CountedVector<uint32_t> live_in, live_out;
     bool reachable = false;
+  };
+
+  struct BlockRun {
+    uint32_t begin, end;  // blocks
+  };
+  // The global register that was last seen to be mentioned by a block, written, live in front of
+  // it, live behind it, and asked about.
+  struct Marks {
+    uint32_t mentioned = kNoIndex, written = kNoIndex, in = kNoIndex, out = kNoIndex,
+             asked = kNoIndex;
   };
 
   void findBlocks();
   void findGlobals();
+  void findLoops();
   void solveLiveness();
+  // Of one global register, which these blocks read from outside and write.
+  void solveExactly(uint32_t global, const std::vector<uint32_t>& readers,
+                    const std::vector<uint32_t>& writers);
+  void solveRoughly(uint32_t global, const std::vector<uint32_t>& readers,
+                    const std::vector<uint32_t>& writers);
+  void passThrough(uint32_t r, uint32_t first, uint32_t end);
+  bool isLiveIn(uint32_t block, uint32_t global) const;
   void scanBlock(uint32_t block);
   void scanInstruction(uint32_t i);
   void holdTwiceRead(const Instruction& instruction);
   bool isReadAfterKernels(uint32_t fusion, uint32_t r) const;
-  void findDrops();
-  static std::vector<Segment> joined(const std::vector<Segment>& a, const std::vector<Segment>& b);
+  // Of lists whose segments follow each other.
+  static std::vector<Segment> joined(std::vector<Segment> a, std::vector<Segment> b);
+  static bool overlap(const std::vector<Segment>& a, const std::vector<Segment>& b);
+  static bool isMuchLonger(const std::vector<Segment>& a, const std::vector<Segment>& b);
   void coalesce();
   void assign();
   void emit();
@@ -61,12 +82,17 @@ class RegisterAllocation {
   std::vector<uint32_t> block_of_;  // by instruction
   std::vector<uint32_t> global_;    // register -> index in global_registers_, or kNoIndex
   std::vector<uint32_t> global_registers_;
-  std::vector<std::vector<Segment>> segments_;  // by register, sorted
-  std::vector<uint32_t> open_end_;              // during a scan: end of r's open segment, or 0
-  std::vector<uint8_t> deleted_;                // by instruction
-  std::vector<std::vector<uint32_t>> drops_;    // by block: registers to drop at its begin
-  std::vector<uint32_t> parent_;                // union-find
-  std::vector<uint32_t> assigned_;              // by representative
+  std::vector<BlockRun> loops_;  // by block
+  std::vector<Marks> marks_;     // by block
+  size_t visits_left_ = 0;       // of blocks, for exact liveness
+  size_t drops_left_ = 0;
+  std::vector<CountedVector<BlockRun>> live_in_;  // by global: where it is live, ascending
+  std::vector<std::vector<Segment>> segments_;    // by register, sorted
+  std::vector<uint32_t> open_end_;                // during a scan: end of r's open segment, or 0
+  std::vector<uint8_t> deleted_;                  // by instruction
+  std::vector<std::vector<uint32_t>> drops_;      // by block: registers to drop at its begin
+  std::vector<uint32_t> parent_;                  // union-find
+  std::vector<uint32_t> assigned_;                // by representative
 };
 
 }  // namespace wick
