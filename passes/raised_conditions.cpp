@@ -14,6 +14,8 @@
 #include "passes/raised_conditions.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include "core/optimization_limit.h"
 #include "ir/depth.h"
@@ -29,11 +31,43 @@ bool alwaysRaises(const Block* b) {
                      [](const Node* n) { return n->kind() == prim::RaiseException; });
 }
 
-// Whether the user stands behind `branch` in its block, or in blocks nested there.
-bool standsBehind(const Node* user, const Node* branch) {
-  return user != branch && user->isInside(branch->block()) && branch->isBefore(user) &&
-         !user->isInside(branch->blocks()[0]) && !user->isInside(branch->blocks()[1]);
-}
+// The nodes and blocks of a graph, numbered in the order in which they stand there. Walking up from a
+// node would take as many steps as blocks are around it, which in a chain of thousands of branches
+// within branches are as many for each user of each condition.
+class Places {
+ public:
+  explicit Places(const Graph& graph) { number(graph.block()); }
+
+  bool isInside(const Node* node, const Block* block) const {
+    const Span& span = blocks_.at(block);
+    const size_t at = nodes_.at(node);
+    return span.first <= at && at < span.end;
+  }
+  // Whether the user stands behind `branch` in its block, or in blocks nested there.
+  bool standsBehind(const Node* user, const Node* branch) const {
+    return isInside(user, branch->block()) &&
+           nodes_.at(user) >= blocks_.at(branch->blocks().back()).end;
+  }
+
+ private:
+  struct Span {
+    size_t first, end;
+  };
+
+  void number(const Block* block) {
+    const size_t first = count_;
+    for (const Node* node : block->nodes()) {
+      nodes_.emplace(node, count_++);
+      for (const Block* inner : node->blocks()) number(inner);
+    }
+    nodes_.emplace(block->returnNode(), count_++);
+    blocks_.emplace(block, Span{first, count_});
+  }
+
+  std::unordered_map<const Node*, size_t> nodes_;
+  std::unordered_map<const Block*, Span> blocks_;
+  size_t count_ = 0;
+};
 
 class Refiner {
  public:
@@ -85,8 +119,11 @@ class Refiner {
     if (v->node()->kind() == prim::Constant || v->uses().size() > kMaxUsers) return false;
     std::vector<Use> there;
     for (const Use& use : v->uses()) {
-      if (!affords(use.user)) return false;
-      bool knows = where ? use.user->isInside(where) : standsBehind(use.user, branch);
+      if (steps_left_ == 0) return false;
+      --steps_left_;
+      if (!places_) places_.emplace(graph_);
+      const bool knows =
+          where ? places_->isInside(use.user, where) : places_->standsBehind(use.user, branch);
       if (knows) there.push_back(use);
     }
     if (there.empty() || !WICK_MAY_OPTIMIZE("knows {} by a branch", v->debugName())) return false;
@@ -97,16 +134,10 @@ class Refiner {
     return true;
   }
 
-  // Where a user stands is found by walking up from it, which in a chain of thousands of branches
-  // within branches takes as many steps, for each user of each condition.
-  bool affords(const Node* user) {
-    for (const Block* b = user->block(); b && steps_left_ > 0; b = b->owningBlock()) --steps_left_;
-    return steps_left_ > 0;
-  }
-
-  static constexpr size_t kStepsPerNode = 256;
+  static constexpr size_t kStepsPerNode = 64;
   static constexpr size_t kFreeSteps = size_t{1} << 20;
   Graph& graph_;
+  std::optional<Places> places_;  // of what is there already: constants that come use nothing
   size_t steps_left_;
 };
 
