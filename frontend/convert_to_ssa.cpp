@@ -27,6 +27,7 @@
 
 #include "core/error.h"
 #include "core/natural_order.h"
+#include "frontend/carried_values.h"
 #include "frontend/scoped_map.h"
 #include "ir/depth.h"
 
@@ -51,7 +52,7 @@ TypePtr unified(const Node* node, const std::string& name, const TypePtr& a, con
 // Step 1.
 class VariableCarrier {
  public:
-  explicit VariableCarrier(Graph& graph) : graph_(graph) {}
+  explicit VariableCarrier(Graph& graph) : graph_(graph), nodes_(graph.nodeCount()) {}
 
   void run() { block(graph_.block()); }
 
@@ -135,6 +136,7 @@ class VariableCarrier {
           sameType(type, outer)) {
         continue;
       }
+      counted_.add(1, nodes_, node->range());
       node->blocks()[0]->registerOutput(loadAt(node->blocks()[0], name, a));
       node->blocks()[1]->registerOutput(loadAt(node->blocks()[1], name, b));
       Value* out = node->addOutput(std::move(type));
@@ -156,6 +158,7 @@ class VariableCarrier {
       if (!outer) continue;  // local to one iteration
       TypePtr carried = unified(node, name, outer, type);
       if (variable.only_refined && sameType(carried, outer)) continue;
+      counted_.add(1, nodes_, node->range());
       Node* before = graph_.createLoad(name, outer);
       before->insertBefore(node);
       node->addInput(before->output());
@@ -170,6 +173,8 @@ class VariableCarrier {
   }
 
   Graph& graph_;
+  const size_t nodes_;
+  CarriedValues counted_;
   ScopedMap<Variable> scopes_;
 
  public:
@@ -194,7 +199,7 @@ Value* copyCondition(Graph& graph, const Block* condition, Node* at) {
 class ContinuationMaker {
  public:
   ContinuationMaker(Graph& graph, const VariableCarrier& carrier)
-      : graph_(graph), carrier_(carrier) {}
+      : graph_(graph), carrier_(carrier), nodes_(graph.nodeCount()) {}
 
   void run() { block(graph_.block(), nullptr); }
 
@@ -223,12 +228,15 @@ class ContinuationMaker {
     if (node->kind() == prim::BreakStmt) {
       exit->addInput(graph_.insertConstant(IValue(false)));
     } else if (loop->blocks().size() > 1) {
+      const size_t before = graph_.nodeCount();
       exit->addInput(copyCondition(graph_, loop->blocks()[1], node));
+      counted_.add(graph_.nodeCount() - before, nodes_, node->range());
     } else {
       exit->addInput(graph_.insertConstant(IValue(true)));
     }
     auto it = carrier_.carried_.find(loop);
     if (it != carrier_.carried_.end()) {
+      counted_.add(it->second.size(), nodes_, node->range());
       for (size_t i = 0; i < it->second.size(); ++i) {
         TypePtr type = loop->outputs().at(loop->outputs().size() - it->second.size() + i)->type();
         Node* load = graph_.insertNode(graph_.createLoad(it->second[i], type));
@@ -241,6 +249,8 @@ class ContinuationMaker {
 
   Graph& graph_;
   const VariableCarrier& carrier_;
+  const size_t nodes_;
+  CarriedValues counted_;
 };
 
 // Step 3.

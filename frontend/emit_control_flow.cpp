@@ -12,6 +12,8 @@ namespace wick {
 
 namespace {
 
+constexpr size_t kMaxUnrolledNodes = 500'000;
+
 // Whether a variable of this type before an If may become a union behind it.
 bool joinsToUnion(const TypePtr& outer) {
   return outer && (outer->kind() == TypeKind::Union || outer->isSubtypeOf(*types::Number()));
@@ -82,6 +84,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
   bool false_exits = hasExited(false_block);
   if (true_exits && false_exits) return;
 
+  const size_t nodes_before = graph_.nodeCount();
   std::set<std::string> names;
   const bool exits = true_exits || false_exits;
   auto collect = [&](Environment& here, Environment& there, Block* there_block, bool there_exits,
@@ -99,6 +102,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
   collect(in_true, in_false, false_block, false_exits, "false");
   collect(in_false, in_true, true_block, true_exits, "true");
 
+  carried_.add(names.size(), nodes_before - joining_nodes_, range);
   auto load = [&](Environment& env, Block* block, const std::string& name) {
     InsertPointGuard inside(block);
     return asSimple(env.findInAnyFrame(name));
@@ -143,6 +147,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
     }
     env_->setType(name, *unified);
   }
+  joining_nodes_ += graph_.nodeCount() - nodes_before;
 }
 
 namespace {
@@ -208,6 +213,14 @@ void Emitter::emitUnrolled(const Expr& target, const SugaredValuePtr& iterable,
     Value* index = constant(IValue(static_cast<int64_t>(i)));
     emitTarget(target, iterable->getItem(range, fn_, index), range);
     body();
+    // Loops within loops multiply: a few lines could ask for more than fits in memory.
+    if (graph_.nodeCount() > kMaxUnrolledNodes) {
+      throwCompileError(
+          range,
+          "the loops over tuples and modules here, which are unrolled, make a function of "
+          "more than {} nodes",
+          kMaxUnrolledNodes);
+    }
   }
 }
 

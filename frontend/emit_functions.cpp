@@ -229,12 +229,14 @@ void Emitter::bindParameters(const SourceRange& range, LocalFunction& function,
                              const std::vector<Argument>& arguments) {
   List<Param> params = function.decl().params();
   std::vector<const Argument*> bound(params.size(), nullptr);
+  KeyedMap<std::string, size_t> by_name;
+  for (size_t i = 0; i < params.size(); ++i) by_name.emplace(params[i].name().name(), i);
   size_t next = 0;
   for (const Argument& argument : arguments) {
     size_t i = next;
     if (argument.name) {
-      i = 0;
-      while (i < params.size() && params[i].name().name() != *argument.name) ++i;
+      const auto found = by_name.find(*argument.name);
+      i = found == by_name.end() ? params.size() : found->second;
       if (i == params.size()) {
         std::set<std::string> names;
         for (const Param& param : params) names.insert(param.name().name());

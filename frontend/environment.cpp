@@ -43,6 +43,38 @@ Environment::Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
   names_ = parent_ ? parent_->names_ : std::move(names);
   if (!names_) names_ = std::make_shared<size_t>(0);
   scope_ = parent_ ? parent_->scope_ : this;
+  depth_ = outer_ ? outer_->depth_ + 1 : 0;
+  noteFarFrames();
+}
+
+// A frame of depth d knows of as many frames as the lowest bit of d says, so a lookup takes steps for
+// the logarithm of the depth.
+void Environment::noteFarFrames() {
+  constexpr size_t kFewFrames = 16;
+  constexpr size_t kNamesOfFrame = 32;
+  const size_t frames = depth_ & (~depth_ + 1);
+  if (frames < kFewFrames) return;
+  auto far = std::make_unique<Far>();
+  size_t names = 0;
+  Environment* e = outer_;
+  for (size_t i = 1; i < frames; ++i, e = e->outer_) {
+    names += e->values_.size() + e->types_.size() + e->wider_.size() + e->errors_.size() +
+             e->hints_.size() + e->locals_.size();
+    // A frame with very many names is asked rather than copied.
+    if (names > kNamesOfFrame * frames) return;
+    far->loops = far->loops || e->loop_;
+    const auto note = [&](const auto& entries) {
+      for (const auto& [name, entry] : entries) far->names.insert(name);
+    };
+    note(e->values_);
+    note(e->types_);
+    note(e->wider_);
+    note(e->errors_);
+    note(e->hints_);
+    note(e->locals_);
+  }
+  far->next = e;
+  far_ = std::move(far);
 }
 
 void Environment::declareLocal(const std::string& name) {
@@ -51,7 +83,7 @@ void Environment::declareLocal(const std::string& name) {
 }
 
 std::string Environment::storeName(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e; e = e->outside(name)) {
     auto it = e->locals_.find(name);
     if (it != e->locals_.end()) return it->second;
   }
@@ -147,10 +179,11 @@ void Environment::refine(const SourceRange& range, const std::string& name, Valu
 }
 
 TypePtr Environment::widerType(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e;) {
     auto wider = e->wider_.find(name);
     if (wider != e->wider_.end()) return wider->second;
     if (e->types_.count(name) != 0 || e->loop_ || e->isBoundary(name)) break;
+    e = e->far_ && e->far_->loops ? e->outer_ : e->outside(name);
   }
   return nullptr;
 }
@@ -192,7 +225,7 @@ SugaredValuePtr Environment::findInThisFrame(const std::string& name) {
 
 SugaredValuePtr Environment::findInParentFrame(const std::string& name) {
   for (Environment* e = this; !e->isBoundary(name) && e->outer_;) {
-    e = e->outer_;
+    e = e->outside(name);
     if (SugaredValuePtr found = e->findInThisFrame(name)) return found;
   }
   return nullptr;
@@ -205,7 +238,7 @@ SugaredValuePtr Environment::findInAnyFrame(const std::string& name) {
 
 const Environment::Absence* Environment::findAbsence(Absences Environment::*kind,
                                                      const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e; e = e->outside(name)) {
     auto it = (e->*kind).find(name);
     if (it != (e->*kind).end()) return &it->second;
     if (e->isBoundary(name)) break;
@@ -214,7 +247,7 @@ const Environment::Absence* Environment::findAbsence(Absences Environment::*kind
 }
 
 const SugaredValue* Environment::findSugared(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e; e = e->outside(name)) {
     auto value = e->values_.find(name);
     if (value != e->values_.end()) return value->second.get();
     if (e->types_.count(name) != 0 || e->isBoundary(name)) break;
@@ -223,7 +256,7 @@ const SugaredValue* Environment::findSugared(const std::string& name) const {
 }
 
 TypePtr Environment::typeOf(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e; e = e->outside(name)) {
     auto type = e->types_.find(name);
     if (e->values_.count(name) == 0 && type != e->types_.end()) return type->second;
     if (e->values_.count(name) != 0 || e->isBoundary(name)) break;
@@ -232,7 +265,7 @@ TypePtr Environment::typeOf(const std::string& name) const {
 }
 
 bool Environment::isVisible(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->outer_) {
+  for (const Environment* e = this; e; e = e->outside(name)) {
     if (e->values_.count(name) != 0 || e->types_.count(name) != 0) return true;
     if (e->isBoundary(name)) break;
   }

@@ -107,6 +107,11 @@ class Environment : public std::enable_shared_from_this<Environment> {
   bool isBoundary(const std::string& name) const {
     return !locals_.empty() && locals_.count(name) != 0;
   }
+  // The frame outside of this one in which to look for the name next.
+  Environment* outside(const std::string& name) const {
+    return far_ && !far_->names.contains(name) ? far_->next : outer_;
+  }
+  void noteFarFrames();
   bool isEmpty() const {
     return values_.empty() && types_.empty() && errors_.empty() && hints_.empty() &&
            locals_.empty() && !loop_;
@@ -121,6 +126,15 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // The nearest frame outside that held anything when this one was made: lookups pass over the
   // empty frames of a long chain of `elif`.
   Environment* outer_;
+  // In a deep chain some frames know what those between them and one far outside mention, so that
+  // a lookup need not ask each of them. They do not change while this frame is looked at.
+  struct Far {
+    KeyedSet<std::string> names;
+    bool loops = false;  // whether one of them is the body of a loop
+    Environment* next = nullptr;
+  };
+  size_t depth_ = 0;  // of frames outer_
+  std::unique_ptr<Far> far_;
   KeyedMap<std::string, SugaredValuePtr> values_;
   KeyedMap<std::string, TypePtr> types_;
   KeyedMap<std::string, TypePtr> wider_;  // of refined variables, before

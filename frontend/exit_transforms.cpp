@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "frontend/carried_values.h"
 #include "ir/depth.h"
 
 namespace wick {
@@ -43,7 +44,8 @@ struct Exit {
 
 class ExitTransformer {
  public:
-  ExitTransformer(Graph& graph, Symbol exit_kind) : graph_(graph), exit_kind_(exit_kind) {}
+  ExitTransformer(Graph& graph, Symbol exit_kind)
+      : graph_(graph), exit_kind_(exit_kind), nodes_(graph.nodeCount()) {}
 
   void run() { block(graph_.block()); }
 
@@ -140,6 +142,7 @@ class ExitTransformer {
   // Adds a pair of block outputs for each value; returns the outputs of the If.
   std::vector<Value*> addOutputs(Node* node, const std::vector<Value*>& in_true,
                                  const std::vector<Value*>& in_false) {
+    carried_.add(in_true.size(), nodes_, node->range());
     std::vector<Value*> outputs;
     for (size_t i = 0; i < in_true.size(); ++i) {
       node->blocks()[0]->registerOutput(in_true[i]);
@@ -234,6 +237,7 @@ class ExitTransformer {
     Block* rest = guard->blocks()[1];
     while (guard->next() != b->returnNode()) guard->next()->moveBefore(rest->returnNode());
     // The block's ordinary outputs come out of the guard: nobody reads them after an exit.
+    carried_.add(b->outputs().size(), nodes_, node->range());
     for (size_t i = 0; i < b->outputs().size(); ++i) {
       Value* out = b->outputs()[i];
       exited->registerOutput(uninitialized(out->type(), exited));
@@ -246,6 +250,8 @@ class ExitTransformer {
 
   Graph& graph_;
   Symbol exit_kind_;
+  const size_t nodes_;
+  CarriedValues carried_;
 };
 
 // Moves what stands between Enter and its Exit into block 0 of a prim::With, the Exit into block 1.

@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/carried_values.h"
 #include "frontend/compile.h"
 #include "frontend/environment.h"
 #include "frontend/local_functions.h"
@@ -285,6 +286,8 @@ class Emitter {
   // Nested functions of the statements that are being emitted, which are compiled even when nobody
   // calls them.
   std::vector<std::shared_ptr<LocalFunction>> uncalled_;
+  CarriedValues carried_;
+  size_t joining_nodes_ = 0;  // made for them
   size_t expanded_height_ = 0;
   size_t expanded_size_ = 0;
   friend class LocalFunction;

@@ -199,18 +199,38 @@ class Matcher {
       }
       return fit(argument, args_[used_args_++].value);
     }
-    for (size_t i = 0; i < kwargs_.size(); ++i) {
-      if (parameterOf(kwargs_[i]) != argument.name) continue;
-      used_kwargs_[i] = true;
-      return fit(argument, kwargs_[i].value);
+    if (const std::optional<size_t> i = keywordFor(argument.name)) {
+      used_kwargs_[*i] = true;
+      return fit(argument, kwargs_[*i].value);
     }
     if (argument.default_value) return insertDefault(argument);
-    std::string end = ".";
+    if (!failures_) return nullptr;
+    KeyedSet<std::string_view> known;
+    for (const Argument& a : schema_.arguments()) known.insert(a.name);
+    const std::string* unknown = nullptr;
     for (const NamedValue& v : kwargs_) {
-      if (!schema_.argumentIndex(parameterOf(v))) end = "; " + unknownKeyword(*v.name);
+      if (!known.contains(parameterOf(v))) unknown = &*v.name;
     }
-    fail(fmt::format("Argument {} not provided{}", argument.name, end));
+    fail(fmt::format("Argument {} not provided{}", argument.name,
+                     unknown ? "; " + unknownKeyword(*unknown) : "."));
     return nullptr;
+  }
+
+  // The first keyword argument for this parameter.
+  std::optional<size_t> keywordFor(const std::string& parameter) {
+    constexpr size_t kMany = 8;
+    if (kwargs_.size() < kMany) {
+      for (size_t i = 0; i < kwargs_.size(); ++i) {
+        if (parameterOf(kwargs_[i]) == parameter) return i;
+      }
+      return std::nullopt;
+    }
+    if (keywords_.empty()) {
+      for (size_t i = 0; i < kwargs_.size(); ++i) keywords_.emplace(parameterOf(kwargs_[i]), i);
+    }
+    const auto found = keywords_.find(parameter);
+    if (found == keywords_.end()) return std::nullopt;
+    return found->second;
   }
 
   Value* insertDefault(const Argument& argument) {
@@ -330,6 +350,7 @@ class Matcher {
   TypePtr shown_type_;  // in messages, instead of an argument's own
   size_t used_args_ = 0;
   std::vector<bool> used_kwargs_;
+  KeyedMap<std::string_view, size_t> keywords_;  // of kwargs_, when there are many
   TypeBindings bindings_;
 };
 

@@ -72,6 +72,47 @@ inline std::string elifChain(size_t lines) {
   return text + "    return y\n";
 }
 
+// Each level knows more about the variables than the one before.
+inline std::string refinedElifs(size_t lines) {
+  std::string parameters;
+  std::string text = "    y = 0\n    if b:\n        y = 1\n";
+  for (size_t i = 0; i < lines / 4; ++i) {
+    parameters += fmt::format("x{0}: Optional[int], u{0}: Union[int, str, float], ", i);
+    text += fmt::format(
+        "    elif x{0} is None:\n        y = {0}\n    elif isinstance(u{0}, int):\n        y = "
+        "u{0}\n",
+        i);
+  }
+  return "def main(" + parameters + "b: bool) -> int:\n" + text + "    return y\n";
+}
+
+inline std::string keywordArguments(size_t lines) {
+  std::string parameters;
+  std::string arguments;
+  for (size_t i = 0; i < lines / 2; ++i) {
+    parameters += fmt::format("a{}: int,\n", i);
+    arguments += fmt::format("a{}=x,\n", lines / 2 - 1 - i);
+  }
+  return "def f(" + parameters +
+         ") -> int:\n    return a0\ndef main(x: int) -> int:\n    return f(" + arguments + ")\n";
+}
+
+inline std::string unrolledLoop(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n    for i in (\n";
+  for (size_t i = 0; i < lines / 4; ++i) text += fmt::format("            {},\n", i);
+  return text + "            ):\n        if x == i:\n            x = x + i\n    return x\n";
+}
+
+inline std::string interfaceWithMethods(size_t lines) {
+  std::string interface = "@torch.jit.interface\nclass I:\n";
+  std::string calls = "def main(a: I) -> int:\n    x = 0\n";
+  for (size_t i = 0; i < lines / 3; ++i) {
+    interface += fmt::format("    def m{}(self) -> int:\n        pass\n", i);
+    calls += fmt::format("    x = a.m{}()\n", i);
+  }
+  return interface + calls + "    return x\n";
+}
+
 inline std::string earlyReturns(size_t lines) {
   std::string text = "def main(x: int, y: int) -> int:\n";
   for (size_t i = 0; i < lines / 2; ++i) {
@@ -147,6 +188,10 @@ inline const std::vector<GeneratedShape>& generatedShapes() {
       {"call_chain", generated::callChain},
       {"deep_nests", generated::deepNests},
       {"elif_chain", generated::elifChain},
+      {"refined_elifs", generated::refinedElifs},
+      {"keyword_arguments", generated::keywordArguments},
+      {"unrolled_loop", generated::unrolledLoop},
+      {"interface_with_methods", generated::interfaceWithMethods},
       {"early_returns", generated::earlyReturns},
       {"loops_with_breaks", generated::loopsWithBreaks},
       {"list_display", generated::listDisplay},

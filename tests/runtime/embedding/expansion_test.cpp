@@ -104,5 +104,51 @@ TEST(ExpansionTest, branchesWithinBranches) {
   EXPECT_EQ(compile(source, "branches.py").call("main", {1234}).toInt(), 1234);
 }
 
+TEST(ExpansionTest, variablesThatEveryLevelHandsOn) {
+  const std::string variables = lines(1000, "    a$ = 0");
+  const std::string elifs = variables + "    if x == -1:\n        x = 1\n" +
+                            lines(1000, "    elif x == $:\n        a$ = $") + "    return a7\n";
+  const std::string loops =
+      variables + "    for i in range(x):\n" + lines(1000, "        a$ += 1") +
+      lines(250, "        if a$ > x:\n            continue") + "    return a7\n";
+  const std::string conditions = "    while " + lines(600, "x != $ and \\") + "x > 0:\n" +
+                                 lines(600, "        if x == $:\n            continue") +
+                                 "        x -= 1\n    return x\n";
+  for (const std::string& body : {elifs, loops, conditions}) {
+    const std::string message = refusal("    x = 3\n" + body);
+    EXPECT_NE(message.find("hand on too much"), std::string::npos) << message.substr(0, 400);
+  }
+}
+
+// n values that live through n branches need no n * n entries.
+TEST(ExpansionTest, valuesThatLiveThroughManyBranches) {
+  constexpr int kCount = 3000;
+  const std::string source =
+      "def main(y: int) -> int:\n    n = 0\n" +
+      lines(kCount,
+            "    a$: Optional[int] = None\n"
+            "    if y != $:\n        a$ = y + $") +
+      "    for i in range(3):\n        n += 1\n        if a1 is None:\n            n += 10\n" +
+      lines(kCount, "    if a$ is None:\n        n += 1000000") + "    return n\n";
+  const Program program = compile(source, "values.py");
+  RunOptions options;
+  options.max_memory = size_t{160} << 20;
+  EXPECT_EQ(program.call("main", {0}, {}, options).toInt(), 3);
+  EXPECT_EQ(program.call("main", {2000}, {}, options).toInt(), 1000003);
+}
+
+TEST(ExpansionTest, unrolledLoopsWithinLoops) {
+  std::string tuple = "(";
+  for (int i = 0; i < 100; ++i) tuple += std::to_string(i) + ", ";
+  tuple += ")";
+  const std::string two =
+      "    x = 0\n    for a in " + tuple + ":\n        for b in " + tuple + ":\n";
+  EXPECT_EQ(run(two + "            x += 1\n    return x\n").toInt(), 10000);
+  const std::string message =
+      refusal(two + "            for c in " + tuple + ":\n                x += 1\n    return x\n");
+  EXPECT_NE(message.find("are unrolled, make a function of more than"), std::string::npos)
+      << message;
+}
+
 }  // namespace
 }  // namespace wick
