@@ -236,6 +236,12 @@ bool Rule::covers(size_t argument) const {
   return expressions_.count(op_.schema().arguments().at(argument).name) != 0;
 }
 
+bool Rule::ignores(size_t argument) const {
+  if (kind_ != Kind::Formula) return false;
+  const auto found = expressions_.find(op_.schema().arguments()[argument].name);
+  return found != expressions_.end() && found->second == "None";
+}
+
 // The parameters that the text uses, as they are declared.
 std::string Rule::parameters(const std::string& text, std::vector<Source>& sources,
                              bool with_results) const {

@@ -107,6 +107,8 @@ class Rule {
   bool hasGradient(size_t result) const;
   // Whether a gradient of the argument is given.
   bool covers(size_t argument) const;
+  // Whether its gradient is None whatever comes: the results do not depend on the argument.
+  bool ignores(size_t argument) const;
   // Bit i of `mask`: argument i needs a gradient. Compiled when first asked for.
   const GradientFunction& gradients(uint64_t mask) const;
   // Of Kind::Script: the function that takes the operator's arguments.

@@ -227,16 +227,16 @@ std::optional<size_t> replacedArgument(const Operator& op) {
 class Recording {
  public:
   Recording(const Operator& op, const Rule& rule, IValue* args, size_t num_args)
-      : op_(op), rule_(rule), args_(args), num_args_(num_args) {
+      : op_(op), rule_(rule), args_(args), num_args_(num_args), written_(replacedArgument(op)) {
     for (size_t i = 0; i < num_args && i < 64; ++i) {
       if ((op.tensorArguments() >> i & 1) == 0) continue;
+      const bool matters = written_ == i || !rule.ignores(i);
       forEachTensor(args[i], [&](const Tensor& t) {
-        if (requiresGradient(t)) needed_ |= uint64_t{1} << i;
+        if (matters && requiresGradient(t)) needed_ |= uint64_t{1} << i;
       });
       // The kernel may move out of its arguments.
       kept_.push_back(args[i]);
     }
-    written_ = replacedArgument(op);
   }
 
   bool isNeeded() const { return needed_ != 0; }

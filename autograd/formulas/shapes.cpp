@@ -245,7 +245,7 @@ self: torch.as_strided_scatter(grad.contiguous(), torch.zeros(src_size, dtype=gr
 src: grad.contiguous().as_strided(size, stride, storage_offset)
 )"},
     {"aten::copy", R"(
-self: torch.zeros_like(grad)
+self: None
 src: grad
 )"},
     {"aten::fill.Scalar", "self: torch.zeros_like(grad)"},

@@ -213,7 +213,8 @@ TEST(Formulas, OfShapesDependOnOneTensor) {
   auto program = compile(R"(
 def needs(x: Tensor, like: Tensor) -> List[bool]:
     like.requires_grad_(True)
-    return [x.expand_as(like).requires_grad, x.view_as(like).requires_grad, x.reshape_as(like).requires_grad]
+    return [x.expand_as(like).requires_grad, x.view_as(like).requires_grad, x.reshape_as(like).requires_grad,
+            x.type_as(like).requires_grad, x.to(like).requires_grad, torch.ops.aten.copy(like, x).requires_grad]
 def each(x: Tensor, y: Tensor) -> List[bool]:
     x.requires_grad_(True)
     return [t.requires_grad for t in torch.broadcast_tensors([x, y[:, None]])]
