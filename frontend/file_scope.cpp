@@ -63,6 +63,24 @@ std::vector<std::string> fieldNames(const Expr& expr) {
   return names;
 }
 
+// Types by name for who only wants to know whether there is one: what is missing is not compared
+// with all names of the file.
+class TypeNames : public Resolver {
+ public:
+  explicit TypeNames(ResolverPtr base) : base_(std::move(base)) {}
+  SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
+                               const SourceRange& range) override {
+    return base_->resolveValue(name, fn, range);
+  }
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override {
+    return base_->resolveType(name, range);
+  }
+  void checkBroken(const std::string& name) const override { base_->checkBroken(name); }
+
+ private:
+  ResolverPtr base_;
+};
+
 }  // namespace
 
 FileScope::FileScope(const std::shared_ptr<CompilationUnit>& unit, std::string prefix)
@@ -90,7 +108,10 @@ void FileScope::assign(const Assign& statement) {
     // Only types are written with brackets; a name may be either.
     try {
       if (value.kind() == TK_SUBSCRIPT || value.kind() == TK_VAR || value.kind() == '.') {
-        types_.emplace(name, resolver.typeOf(value));
+        const bool is_type = value.kind() == TK_SUBSCRIPT;
+        TypeResolver by_name(is_type ? ResolverPtr(shared_from_this())
+                                     : std::make_shared<TypeNames>(shared_from_this()));
+        types_.emplace(name, by_name.typeOf(value));
         return;
       }
     } catch (const CompileError&) {

@@ -97,6 +97,13 @@ inline std::string keywordArguments(size_t lines) {
          ") -> int:\n    return a0\ndef main(x: int) -> int:\n    return f(" + arguments + ")\n";
 }
 
+inline std::string namesForConstants(size_t lines) {
+  std::string text = "C0 = 1\nD0 = torch.float32\n";
+  for (size_t i = 1; i < lines / 2; ++i)
+    text += fmt::format("C{0} = C{1}\nD{0} = torch.float32\n", i, i - 1);
+  return text + fmt::format("def main() -> int:\n    return C{}\n", lines / 2 - 1);
+}
+
 inline std::string unrolledLoop(size_t lines) {
   std::string text = "def main(x: int) -> int:\n    for i in (\n";
   for (size_t i = 0; i < lines / 4; ++i) text += fmt::format("            {},\n", i);
@@ -190,6 +197,7 @@ inline const std::vector<GeneratedShape>& generatedShapes() {
       {"elif_chain", generated::elifChain},
       {"refined_elifs", generated::refinedElifs},
       {"keyword_arguments", generated::keywordArguments},
+      {"names_for_constants", generated::namesForConstants},
       {"unrolled_loop", generated::unrolledLoop},
       {"interface_with_methods", generated::interfaceWithMethods},
       {"early_returns", generated::earlyReturns},
