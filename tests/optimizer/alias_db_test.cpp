@@ -285,6 +285,17 @@ TEST(AliasDb, CallsSeeAndWriteWhatTheyCanReach) {
     EXPECT_FALSE(aliases.mayAlias(r, b));
     EXPECT_TRUE(aliases.hasOrderedEffects(r->node()));
   }
+  // Through another function.
+  for (GraphFunction* callee : {writes, reads}) {
+    auto body = std::make_shared<Graph>();
+    Value* p = body->addInput("p");
+    body->registerOutput(body->insertCall(callee, std::vector<Value*>{p}));
+    GraphFunction* outer = unit.createFunction("outer_" + callee->name(), body);
+    Graph g;
+    Value* a = g.insertNode(g.create(aten::relu, {g.addInput("x")}))->output();
+    g.insertCall(outer, std::vector<Value*>{a});
+    EXPECT_EQ(AliasDb(g).hasWriters(a), callee == writes) << callee->name();
+  }
 }
 
 TEST(AliasDb, GroupsThatOnlyComputeGiveNewMemory) {
