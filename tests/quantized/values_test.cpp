@@ -218,6 +218,11 @@ TEST(Elements, AveragesOnOddZeroPoints) {
   EXPECT_EQ(
       intsOf(resized + "scale_factor=1.5, mode='bilinear', align_corners=True)[0, 0, 0]", {x}),
       (Integers{3, 4, 4, 5, 5, 6}));
+  // Positions that no integer holds are those of the last elements.
+  EXPECT_EQ(
+      intsOf("torch._C._nn.upsample_bilinear2d(" + q + ", [3, 2], False, 1e-300, 1e-300)", {x})
+          .size(),
+      12u);
 }
 
 TEST(Elements, ViewsShareMemoryAndWritesRound) {

@@ -95,7 +95,8 @@ CountedVector<Between> placesAlong(int64_t from, int64_t to, bool align, double 
     const auto x = static_cast<float>(i);
     const float at = align ? step * x : std::max(step * (x + 0.5f) - 0.5f, 0.0f);
     Between& b = places[static_cast<size_t>(i)];
-    b.low = std::min(static_cast<int64_t>(at), from - 1);
+    // A factor may be so small that `at` is no integer.
+    b.low = at < static_cast<float>(from - 1) ? static_cast<int64_t>(at) : from - 1;
     b.high = std::min(b.low + 1, from - 1);
     b.to_high = at - static_cast<float>(b.low);
     b.to_low = 1.0f - b.to_high;
