@@ -244,7 +244,8 @@ wick_status wick_value_append(wick_value* list, const wick_value* element) {
     known(element, kName, "element");
     ListObject& changed =
         asked(kName, [&]() -> std::reference_wrapper<ListObject> { return list->value.toList(); });
-    // A list that was made empty takes the type of its first element, if no program holds it for one of tensors.
+    // A list that was made empty takes the type of its first element, unless a program already holds it
+    // as a list of tensors.
     TypePtr type = changed.element_type;
     if (changed.elements.empty() && type->kind() == TypeKind::Tensor && changed.useCount() == 1) {
       type = unshapedType(element->value.type());

@@ -219,7 +219,7 @@ WICK_API wick_status wick_value_find(const wick_value* dict, const wick_value* k
 WICK_API wick_status wick_value_field(const wick_value* value, const char* name,
                                       wick_value** field);
 /* Changes a list or dict. The element must be of the type that the container was made with. A list
- * that was made of no elements takes the type of its first one while only one handle means it. */
+ * that was made of no elements takes the type of its first one as long as nobody else holds the list. */
 WICK_API wick_status wick_value_append(wick_value* list, const wick_value* element);
 WICK_API wick_status wick_value_insert(wick_value* dict, const wick_value* key,
                                        const wick_value* value);

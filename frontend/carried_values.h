@@ -11,7 +11,6 @@ class CarriedValues {
  public:
   // `nodes` is how many the function has without those that are made for such values.
   void add(size_t count, size_t nodes, const SourceRange& range);
-  size_t count() const { return count_; }
 
  private:
   size_t count_ = 0;
