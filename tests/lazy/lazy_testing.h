@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <string>
 
 #include "core/device_backend.h"
 #include "lazy/lazy.h"
 #include "tests/error_text.h"
+#include "tests/same_bits.h"
 #include "wick.h"
 
 namespace wick {
@@ -33,9 +33,7 @@ inline void expectSame(const Tensor& got, const Tensor& want, const std::string&
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
   ASSERT_TRUE(std::ranges::equal(got.sizes(), want.sizes()))
       << what << ": " << got.describe() << " for " << want.describe();
-  const Tensor a = moveTo(got, Device()).contiguous(), b = want.contiguous();
-  EXPECT_EQ(std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()), 0)
-      << what;
+  EXPECT_TRUE(testing_tensors::sameBits(moveTo(got, Device()), want)) << what;
 }
 
 // Numbers that are equal but for the rounding of some operations.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <random>
 
@@ -11,10 +10,13 @@
 #include "core/error.h"
 #include "lazy/lazy.h"
 #include "runtime/ops/call.h"
+#include "tests/same_bits.h"
 #include "wick_ops.h"
 
 namespace wick {
 namespace {
+
+using testing_tensors::sameBits;
 
 const Device kOnLazy{kLazy, -1};
 
@@ -172,11 +174,6 @@ class RandomProgram {
   std::vector<Tensor> pool_;
   std::string errors_, story_;
 };
-
-bool sameBits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  return std::memcmp(x.rawData(), y.rawData(), static_cast<size_t>(x.numel()) * x.itemSize()) == 0;
-}
 
 TEST(Lazy, RandomProgramsHaveTheBitsOfEagerOnes) {
   const char* asked = std::getenv("WICK_LAZY_COUNT");

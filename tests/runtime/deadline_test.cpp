@@ -12,11 +12,13 @@
 #include "runtime/kernels/lapack_time.h"
 #include "tests/runtime/op_testing.h"
 #include "tests/runtime/random_tensor.h"
+#include "tests/same_bits.h"
 
 namespace wick {
 namespace {
 
 using namespace std::chrono_literals;
+using testing_tensors::sameBits;
 using testing::call;
 using testing::callAll;
 using Clock = std::chrono::steady_clock;
@@ -268,13 +270,6 @@ Tensor convolved(const Layer& l, bool channels_last) {
   }
   return convolution("conv", x, w, bias, p, residual,
                      l.residual ? Activation::Relu : Activation::None);
-}
-
-// Whether the bits agree; they are laid out alike.
-bool sameBits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  return testing::shape(a) == testing::shape(b) &&
-         std::memcmp(x.rawData(), y.rawData(), static_cast<size_t>(x.numel()) * x.itemSize()) == 0;
 }
 
 // Up to rounding.

@@ -9,11 +9,13 @@
 
 #include "runtime/kernels/reduce_rows.h"
 #include "tests/runtime/op_testing.h"
+#include "tests/same_bits.h"
 
 namespace wick {
 namespace {
 
 using namespace testing;
+using testing_tensors::sameBits;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Few different numbers, so that many are equal, with NaN, infinities and both zeros among them.
@@ -37,11 +39,6 @@ Tensor noise(IntSpan sizes, uint32_t seed) {
   for (float& v : t.span<float>()) v = normal(random);
   return t;
 }
-bool sameBits(const Tensor& a, const Tensor& b) {
-  return std::ranges::equal(a.sizes(), b.sizes()) &&
-         std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()) == 0;
-}
-
 struct Pair {
   float value;
   int64_t index;

@@ -3,17 +3,19 @@
 
 #include <atomic>
 #include <barrier>
-#include <cstring>
 #include <thread>
 
 #include "core/stripes.h"
 #include "ir/function.h"
 #include "ir/parser.h"
 #include "tests/runtime/embedding/workload.h"
+#include "tests/same_bits.h"
 #include "wick.h"
 
 namespace wick {
 namespace {
+
+using testing_tensors::sameBits;
 
 constexpr int kThreads = 32;
 const char* const kDigits = "examples/digits.pt";
@@ -31,11 +33,6 @@ void onThreads(F&& f) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-bool sameBits(const Tensor& a, const Tensor& b) {
-  return a.numel() == b.numel() &&
-         std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()) == 0;
 }
 
 Tensor image() {
