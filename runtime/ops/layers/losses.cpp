@@ -164,7 +164,11 @@ Tensor softMarginLoss(const Tensor& self, const Tensor& target, int64_t reductio
 Tensor cosineEmbeddingLoss(const Tensor& x1, const Tensor& x2, const Tensor& target, double margin,
                            int64_t reduction) {
   const char* op = "cosine_embedding_loss";
-  WICK_CHECK(target.dim() <= 1 && x1.dim() == target.dim() + 1 && x2.dim() == target.dim() + 1,
+  WICK_CHECK(target.dim() <= 1,
+             "{}: 0D or 1D target tensor expected, multi-target not supported, got {}D", op,
+             target.dim());
+  // The second input may have other dimensions, as long as they are broadcast to those of the first one.
+  WICK_CHECK(x1.dim() == target.dim() + 1,
              "{}: {}D target tensor expects {}D input tensors, but found inputs with sizes {} and "
              "{}.",
              op, target.dim(), target.dim() + 1, formatInts(x1.sizes()), formatInts(x2.sizes()));

@@ -271,8 +271,9 @@ const OperatorRecord kRecords[] = {
     {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> "
      "Tensor(b|a)",
      WICK_KERNEL(placed)},
-    WICK_TENSOR_OF("int"),
+    // PyTorch's order: the first one takes tensors, which become numbers then.
     WICK_TENSOR_OF("float"),
+    WICK_TENSOR_OF("int"),
     WICK_TENSOR_OF("bool"),
     WICK_TENSOR_OF("complex"),
     {"aten::_list_to_tensor(int[] self) -> Tensor", WICK_KERNEL(listToTensor)},
