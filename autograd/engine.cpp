@@ -214,6 +214,11 @@ std::vector<Root> rootsOf(const std::vector<Tensor>& outputs,
                  toString(output.dtype()));
       gradient = Tensor::full(output.sizes(), 1, output.dtype(), output.device());
     }
+    WICK_CHECK(
+        isComplex(gradient.dtype()) == isComplex(output.dtype()),
+        "For complex Tensors, both grad_output and output are required to have the same dtype. "
+        "Mismatch in dtype: grad_output[{}] has a dtype of {} and output[{}] has a dtype of {}.",
+        i, toString(gradient.dtype()), i, toString(output.dtype()));
     // What is larger in the way of broadcasting is summed, as by PyTorch.
     WICK_CHECK(broadcastsTo(output.sizes(), gradient.sizes()),
                "invalid gradient at index {} - got {} but expected shape compatible with {}", i,

@@ -51,7 +51,8 @@ def fft_sizes(t: Tensor, dims: List[int], s: Optional[List[int]]) -> List[int]:
             if s[i] != -1:
                 sizes[i] = s[i]
     for size in sizes:
-        assert size >= 1, 'Invalid number of data points specified'
+        if size < 1:
+            raise RuntimeError('Invalid number of data points (' + str(size) + ') specified')
     return sizes
 )"},
     {"fft_complex", R"(
@@ -84,7 +85,8 @@ def fft_c2r_made(self: Tensor, s: Optional[List[int]], dim: Optional[List[int]],
     last = 2 * (self.size(dims[-1]) - 1)
     if s is not None and s[-1] != -1:
         last = s[-1]
-    assert last >= 1, 'Invalid number of data points specified'
+    if last < 1:
+        raise RuntimeError('Invalid number of data points (' + str(last) + ') specified')
     sizes[-1] = last // 2 + 1
     x = fft_fitted(fft_complex(self), dims, sizes)
     return torch._fft_c2r(x.conj() if forward else x, dims, fft_scaling(norm, forward), last)
@@ -93,6 +95,8 @@ def fft_c2r_made(self: Tensor, s: Optional[List[int]], dim: Optional[List[int]],
 def fft_one(n: Optional[int]) -> Optional[List[int]]:
     if n is None:
         return None
+    if n < 1:
+        raise RuntimeError('Invalid number of data points (' + str(n) + ') specified')
     return [n]
 )"},
     {"fft_r2c_gradient", R"(

@@ -493,7 +493,7 @@ self: torch.linalg.cross(other.conj(), grad, dim=dim)
 other: torch.linalg.cross(grad, self.conj(), dim=dim)
 )"},
     // The dimension is one of the product, whose operands may have fewer.
-    {"aten::linalg_vecdot", "return (x.conj() * y).sum(dim)"},
+    {"aten::linalg_vecdot", "x: grad.conj().unsqueeze(dim) * y\ny: grad.unsqueeze(dim) * x"},
     {"aten::linalg_matrix_power", "return matrix_power_made(self, n)"},
     {"aten::matrix_exp, aten::linalg_matrix_exp", "self: matrix_exp_gradient(grad, self)"},
     {"aten::_compute_linear_combination", "return torch.tensordot(coefficients, input, [1], [0])"},

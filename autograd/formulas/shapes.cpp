@@ -54,6 +54,8 @@ def repeated_elements(self: Tensor, repeats: Tensor, dim: Optional[int]) -> Tens
 )"},
     {"meshed", R"(
 def meshed(tensors: List[Tensor], indexing: str) -> List[Tensor]:
+    if indexing != 'ij' and indexing != 'xy':
+        raise RuntimeError('torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing)
     inputs = [t for t in tensors]
     swap = indexing == 'xy' and len(tensors) >= 2
     if swap:
@@ -102,8 +104,30 @@ def unfolded_gradient(grad: Tensor, size: List[int], dimension: int, length: int
     together = grad.movedim(-1, d + 1).flatten(d, d + 1)
     return torch.zeros(size, dtype=grad.dtype).index_add(d, places.reshape([-1]), together)
 )"},
+    {"segment_reduced", R"(
+def segment_reduced(part: Tensor, size: int, reduce: str, initial: Optional[number]) -> Tensor:
+    if size == 0:
+        # The sum of nothing keeps the result a function of the data.
+        start = (0.0 if reduce == 'sum' else 1.0 if reduce == 'prod' else float('-inf') if reduce == 'max' else float('inf') if reduce == 'min' else float('nan')) if initial is None else float(initial)
+        return part.sum([0], True) + start
+    if reduce == 'max':
+        result = part.amax([0], True)
+        return result if initial is None else torch.clamp(result, min=initial)
+    if reduce == 'min':
+        result = part.amin([0], True)
+        return result if initial is None else torch.clamp(result, max=initial)
+    if reduce == 'prod':
+        result = part.prod(0, True)
+        return result if initial is None else result * initial
+    result = part.sum([0], True)
+    if initial is not None:
+        result = result + initial
+    return result if reduce == 'sum' else result / size
+)"},
     {"segments_reduced", R"(
-def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], offsets: Optional[Tensor], axis: int, initial: Optional[number]) -> Tensor:
+def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], indices: Optional[Tensor], offsets: Optional[Tensor], axis: int, unsafe: bool, initial: Optional[number]) -> Tensor:
+    # The kernel checks the arguments.
+    shape = torch.segment_reduce(data.detach(), reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial).size()
     if offsets is not None:
         n = offsets.size(-1)
         counts = offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
@@ -115,7 +139,6 @@ def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], offse
     batch = 1
     for s in counts.size()[:lead]:
         batch *= s
-    shape = counts.size() + data.size()[lead + 1:]
     if counts.numel() == 0:
         return data.sum() * torch.zeros(shape, dtype=data.dtype)
     batches = data.reshape([batch] + data.size()[lead:])
@@ -125,22 +148,12 @@ def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], offse
         row = batches[b]
         sizes: List[int] = rows[b].tolist()
         at = 0
+        if offsets is not None:
+            at = int(offsets.reshape([batch, offsets.size(-1)])[b][0])
         for size in sizes:
             part = row.narrow(0, at, size)
             at += size
-            start = initial
-            if start is not None:
-                part = torch.cat([torch.full_like(row.narrow(0, 0, 1), start), part], 0) if reduce != 'mean' or size == 0 else part
-            if reduce == 'max':
-                parts.append(part.amax([0], True))
-            elif reduce == 'min':
-                parts.append(part.amin([0], True))
-            elif reduce == 'sum':
-                parts.append(part.sum([0], True))
-            elif reduce == 'prod':
-                parts.append(part.prod(0, True))
-            else:
-                parts.append(part.mean([0], True))
+            parts.append(segment_reduced(part, size, reduce, initial))
     return torch.cat(parts, 0).reshape(shape)
 )"},
 };
@@ -252,7 +265,7 @@ src: grad
     {"aten::fill.Tensor", "self: torch.zeros_like(grad)\nvalue: grad.sum()"},
     {"prim::abs", "x: grad * x.sgn()"},
     {"aten::segment_reduce", R"(
-return segments_reduced(data, reduce, lengths, offsets, axis, initial)
+return segments_reduced(data, reduce, lengths, indices, offsets, axis, unsafe, initial)
 )"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);

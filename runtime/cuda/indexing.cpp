@@ -15,6 +15,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
 
@@ -584,19 +585,9 @@ Tensor takeAlongDim(const Tensor& self, const Tensor& indices, std::optional<int
   return gather(self.expand(from), d, indices.expand(to), false);
 }
 // Of planes that the last `n` dimensions are, indices say where each element goes.
-Tensor unpooled(const char* op, const Tensor& self, const Tensor& indices, const DimVector& given,
+Tensor unpooled(const char* op, const Tensor& self, const Tensor& indices, const DimVector& size,
                 int64_t n) {
-  DimVector size = given;
-  if (size.size() == 1) size = DimVector(static_cast<size_t>(n), given[0]);
-  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
-  WICK_CHECK(std::ranges::equal(self.sizes(), indices.sizes()),
-             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
-             formatInts(indices.sizes()));
-  WICK_CHECK((self.dim() == n + 1 || self.dim() == n + 2) && static_cast<int64_t>(size.size()) == n,
-             "{}: expected {}D or {}D input and {} output sizes, got {} and {}", op, n + 1, n + 2,
-             n, formatInts(self.sizes()), formatInts(size));
-  DimVector sizes(self.sizes().first(static_cast<size_t>(self.dim() - n)));
-  for (const int64_t s : size) sizes.push_back(s);
+  const DimVector sizes = unpooledSizes(op, self, indices, expandInts(op, "output_size", size, static_cast<size_t>(n)));
   const Tensor out = Tensor::zeros(sizes, self.dtype(), self.device());
   if (self.numel() == 0) return out;
   writeAlong(op, asRows(out, n), 1, asRows(indices, n), asRows(self, n));
@@ -606,7 +597,8 @@ Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& s
   return unpooled("max_unpool2d", self, indices, size, 2);
 }
 Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
-                   const DimVector&, const DimVector&) {
+                   const DimVector& stride, const DimVector& padding) {
+  checkUnpooledWindows(stride, padding);
   return unpooled("max_unpool3d", self, indices, size, 3);
 }
 

@@ -291,11 +291,6 @@ class AverageRow {
     if (shares_rows_) sums_ = CountedVector<T>(static_cast<size_t>(a.input));
   }
 
-  // About how many elements compute() adds.
-  int64_t work(int64_t d, int64_t h) const {
-    return elementsRead(axes_[0], d) * elementsRead(axes_[1], h) * axes_[2].input;
-  }
-
   void compute(const T* plane, int64_t d, int64_t h, T* out) {
     const int64_t n = axes_[2].size();
     std::fill(out, out + n, T(0));
@@ -307,8 +302,12 @@ class AverageRow {
   }
 
  private:
+  // Vectors of eight elements are about one step of `pace_`: a row of windows may be far too much work between
+  // two looks at the time.
+  static constexpr int64_t kElementsAStep = 8;
+
   template <class Visit>
-  void forEachRow(const T* plane, int64_t d, int64_t h, Visit&& visit) const {
+  void forEachRow(const T* plane, int64_t d, int64_t h, Visit&& visit) {
     const Axis &ad = axes_[0], &ah = axes_[1];
     for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
       for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
@@ -317,12 +316,13 @@ class AverageRow {
     }
   }
 
-  void computeRun(const T* plane, int64_t d, int64_t h, T* out) const {
+  void computeRun(const T* plane, int64_t d, int64_t h, T* out) {
     const Axis& a = axes_[2];
     const int64_t n = run_.end - run_.begin;
     if (n == 0 || elementsRead(a, run_.begin) == 0) return;
     forEachRow(plane, d, h, [&](const T* row) {
       for (int64_t k = a.begin[run_.begin]; k < a.end[run_.begin]; k += a.step) {
+        pace_.step(1 + n / kElementsAStep);
         for (int64_t i = 0; i < n; ++i) out[i] = wrappedSum(out[i], row[k + i]);
       }
     });
@@ -334,21 +334,24 @@ class AverageRow {
     const Axis& a = axes_[2];
     std::fill(sums_.begin() + lowest_, sums_.begin() + highest_, T(0));
     forEachRow(plane, d, h, [&](const T* row) {
+      pace_.step(1 + (highest_ - lowest_) / kElementsAStep);
       T* const sums = sums_.data();
       for (int64_t i = lowest_; i < highest_; ++i) sums[i] = wrappedSum(sums[i], row[i]);
     });
     for (int64_t w = 0; w < a.size(); ++w) {
       const int64_t read = elementsRead(a, w);
       if (read == 0) continue;
+      pace_.step(1 + read / kElementsAStep);
       out[w] = quotient(sumOf(sums_.data() + a.begin[w], read), divide_.at(axes_, {d, h, w}));
     }
   }
 
-  void computeOne(const T* plane, const Pixel& at, T& out) const {
+  void computeOne(const T* plane, const Pixel& at, T& out) {
     const Axis& a = axes_[2];
     if (elementsRead(a, at.w) == 0) return;
     T sum = T(0);
     forEachRow(plane, at.d, at.h, [&](const T* row) {
+      pace_.step(1 + elementsRead(a, at.w));
       for (int64_t k = a.begin[at.w]; k < a.end[at.w]; k += a.step) sum = wrappedSum(sum, row[k]);
     });
     out = quotient(sum, divide_.at(axes_, at));
@@ -361,6 +364,7 @@ class AverageRow {
   int64_t lowest_ = 0, highest_ = 0;
   bool shares_rows_ = false;
   CountedVector<T> sums_;
+  Pace pace_;
 };
 
 template <class T>
@@ -372,10 +376,8 @@ void averagePlanes(const Layout& l, const Axes& axes, const Divisor& divide) {
   parallelFor(l.samples * l.channels * depth * height, std::max<int64_t>(1, kGrainSize / 4 / work),
               [&](int64_t begin, int64_t end) {
                 AverageRow<T> row(axes, divide);
-                Pace pace;
                 for (int64_t o = begin; o < end; ++o) {
                   const int64_t h = o % height, d = o / height % depth;
-                  pace.step(1 + row.work(d, h) / 8);
                   row.compute(from + o / height / depth * l.in_pixels, d, h, to + o * width);
                 }
               });

@@ -244,6 +244,13 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
   contains(errorOf("def main():\n    x = torch.ones([4]).requires_grad_()\n"
                    "    (x * 2).backward(torch.ones([3]))\n"),
            "invalid gradient at index 0 - got [3] but expected shape compatible with [4]");
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n"
+                   "    (x * 2).backward(torch.ones([2]) * 1j)\n"),
+           "grad_output[0] has a dtype of complex64 and output[0] has a dtype of float32.");
+  contains(errorOf("def main():\n    x = (torch.ones([2]) * 1j).requires_grad_()\n"
+                   "    gradients: List[Optional[Tensor]] = [torch.ones([2])]\n"
+                   "    torch.autograd.grad([x * 2], [x], gradients)\n"),
+           "grad_output[0] has a dtype of float32 and output[0] has a dtype of complex64.");
   contains(errorOf("def main():\n    return torch.ones([2], dtype=torch.bool).requires_grad_()\n"),
            "Only Tensors of floating point and complex dtype can require gradients");
 }

@@ -238,7 +238,8 @@ Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& o
                    expandInts("max_unpool2d", "output_size", output_size, 2));
 }
 Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& output_size,
-                   const DimVector&, const DimVector&) {
+                   const DimVector& stride, const DimVector& padding) {
+  checkUnpooledWindows(stride, padding);
   return maxUnpool("max_unpool3d", self, indices,
                    expandInts("max_unpool3d", "output_size", output_size, 3));
 }

@@ -40,6 +40,19 @@ inline DimVector unpooledSizes(const char* op, const Tensor& self, const Tensor&
   return all;
 }
 
+// What max_unpool3d asks of windows that it does not use. RuntimeError.
+inline void checkUnpooledWindows(const DimVector& stride, const DimVector& padding) {
+  WICK_CHECK(
+      stride.size() == 3 && padding.size() == 3,
+      "max_unpool3d: There should be exactly three elements (depth, height, width) in stride "
+      "and in padding, but got: {} and {}",
+      formatInts(stride), formatInts(padding));
+  for (const int64_t each : stride) {
+    WICK_CHECK(each > 0, "max_unpool3d: strides should be greater than zero, but got stride: {}",
+               formatInts(stride));
+  }
+}
+
 // Sixteen-bit floats as float32, in which kernels compute; other tensors, undefined ones among
 // them, as they are.
 inline Tensor widened(const Tensor& t) {
