@@ -196,9 +196,9 @@ void Operator::callKernel(IValue* args, size_t num_args, IValue* results, size_t
 namespace {
 
 // Which dtypes an out= tensor may have beside the result's: those that it can be cast to, as with
-// PyTorch's iterators, no other, all that there are, or uint8, where true and false are meant. By
-// names of overloads, because nothing else of an operator tells.
-enum class OutputRule { Castable, Same, Any, Boolean };
+// PyTorch's iterators, those of them that are not complex, no other, all that there are, or uint8,
+// where true and false are meant. By names of overloads, because nothing else of an operator tells.
+enum class OutputRule { Castable, Real, Same, Any, Boolean };
 
 constexpr std::string_view kSameDType =
     " _linalg_det.result _linalg_eigh.eigenvalues _linalg_slogdet.sign _linalg_solve_ex.result"
@@ -246,8 +246,9 @@ constexpr std::string_view kSameDType =
 constexpr std::string_view kAnyDType =
     " _adaptive_avg_pool2d.out _adaptive_avg_pool3d.out _cdist_forward.out _convolution.out"
     " _euclidean_dist.out _histogramdd_from_bin_cts.out _histogramdd_from_bin_tensors.out"
-    " _pdist_forward.out add.Scalar_out as_strided_scatter.out bincount.out block_diag.out"
-    " celu.out clone.out constant_pad_nd.out convolution.out count_nonzero.dim_IntList_out"
+    " _fft_c2c.out _fft_c2r.out _fft_r2c.out _pdist_forward.out add.Scalar_out"
+    " as_strided_scatter.out bincount.out block_diag.out celu.out clone.out constant_pad_nd.out "
+    "convolution.out count_nonzero.dim_IntList_out"
     " count_nonzero.out diag_embed.out diagonal_scatter.out dist.out div.Scalar_out"
     " embedding.out flip.out frobenius_norm.out grid_sampler_2d.out index_fill.int_Scalar_out"
     " index_fill.int_Tensor_out index_put.out linalg_matrix_exp.out masked_fill.Scalar_out"
@@ -258,6 +259,10 @@ constexpr std::string_view kAnyDType =
 
 constexpr std::string_view kBoolean =
     " all.all_out all.dim_out all.out any.all_out any.dim_out any.out ";
+
+constexpr std::string_view kReal =
+    " fft_hfft.out fft_hfft2.out fft_hfftn.out fft_irfft.out fft_irfft2.out fft_irfftn.out"
+    " logsumexp.out nanmean.out ";
 
 OutputRule outputRule(const FunctionSchema& schema) {
   constexpr std::string_view kPrefix = "aten::";
@@ -271,6 +276,7 @@ OutputRule outputRule(const FunctionSchema& schema) {
   };
   if (is_in(kSameDType)) return OutputRule::Same;
   if (is_in(kAnyDType)) return OutputRule::Any;
+  if (is_in(kReal)) return OutputRule::Real;
   return is_in(kBoolean) ? OutputRule::Boolean : OutputRule::Castable;
 }
 
@@ -280,28 +286,27 @@ void checkOutput(const Operator& op, DType result, DType out) {
   const OutputRule rule =
       op.form() == Operator::Form::Inplace ? OutputRule::Castable : outputRule(op.schema());
   if (rule == OutputRule::Any || (rule == OutputRule::Boolean && out == DType::Byte)) return;
-  WICK_CHECK(rule == OutputRule::Castable,
+  WICK_CHECK(rule == OutputRule::Castable || (rule == OutputRule::Real && !isComplex(out)),
              "{}: Expected out tensor to have dtype {}, but got {} instead", name, toString(result),
              toString(out));
   WICK_CHECK(canCast(result, out), "{}: result type {} can't be cast to the desired output type {}",
              name, toString(result), toString(out));
 }
 
-// Whether nothing but this dtype comes of the arguments: one has it, and none another floating or
-// complex one.
+// Whether nothing but this dtype comes of the arguments: one has it, and none a wider one.
 bool computesIn(DType dtype, std::span<const IValue> args) {
-  bool found = false, others = false;
+  bool found = false, wider = false;
   auto look = [&](const IValue& v) {
     if (!v.isTensor() || !v.toTensor().defined()) return;
     const DType own = v.toTensor().dtype();
     found |= own == dtype;
-    others |= own != dtype && (isFloating(own) || isComplex(own));
+    wider |= own != dtype && promoteTypes(own, dtype) != dtype;
   };
   for (const IValue& v : args) {
     look(v);
     if (v.isList()) std::ranges::for_each(v.elements(), look);
   }
-  return found && !others;
+  return found && !wider;
 }
 
 }  // namespace

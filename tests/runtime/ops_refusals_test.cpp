@@ -262,6 +262,7 @@ TEST(Refusals, BlocksWithoutAProductOfSizes) {
 
 // Which dtypes of out= PyTorch 1.13 takes, beside the result's own.
 TEST(Refusals, OutputsOfOtherDTypes) {
+  const Tensor mask = Tensor::zeros({2}, DType::Bool);
   enum Taken { kNone, kThoseItCastsTo, kEvery };
   const Tensor x = floats({3, 1, 2}), y = floats({1, 2, 3}), at = longs({0, 2});
   const Tensor square = iota(DimVector{2, 2}), image = iota(DimVector{1, 4, 4});
@@ -300,7 +301,11 @@ TEST(Refusals, OutputsOfOtherDTypes) {
   check("aten::exp", "out", kThoseItCastsTo, DType::Float, x);
   check("aten::repeat", "out", kEvery, DType::Float, x, DimVector{2});
   check("aten::rsub", "Scalar_out", kEvery, DType::Float, x, Scalar(1.0), Scalar(int64_t{1}));
+  check("aten::masked_fill", "Scalar_out", kEvery, DType::Long, at, mask, Scalar(int64_t{1}));
   check("aten::eq", "out", kEvery, DType::Bool, x, y);
+  const Tensor complex_out = Tensor::zeros({0}, DType::ComplexFloat);
+  EXPECT_THROW(call("aten::logsumexp", "out", x, DimVector{0}, false, complex_out), RuntimeError);
+  EXPECT_EQ(call("aten::exp", "out", x, complex_out).dtype(), DType::ComplexFloat);
   // Each of several results.
   const Tensor values = Tensor::zeros({0}, DType::Float), indices = Tensor::zeros({0}, DType::Long);
   check("aten::sort", "values", kNone, DType::Long, x, 0, false, values);
