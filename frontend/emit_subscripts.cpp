@@ -117,10 +117,29 @@ SugaredValuePtr Emitter::emitModuleSlice(const SourceRange& range, const Sugared
 }
 
 Value* Emitter::emitTupleSlice(const SourceRange& range, Value* tuple, const SliceValue& slice) {
-  std::vector<size_t> positions = slicedPositions(range, slice, tuple->type()->contained().size());
-  Node* unpacked = graph_.insertNode(graph_.createTupleUnpack(tuple));
+  const std::vector<TypePtr>& held = tuple->type()->contained();
+  const std::vector<size_t> positions = slicedPositions(range, slice, held.size());
+  // A value for each element of a large tuple is made where most of them are wanted only.
+  if (const std::optional<IValue> known = constantOf(tuple)) {
+    std::vector<IValue> parts;
+    std::vector<TypePtr> part_types;
+    for (size_t i : positions) {
+      parts.push_back(known->elements()[i]);
+      part_types.push_back(held[i]);
+    }
+    return graph_.insertConstant(IValue(makeTuple(std::move(parts))),
+                                 types::Tuple(std::move(part_types)));
+  }
   std::vector<Value*> chosen;
-  for (size_t i : positions) chosen.push_back(unpacked->output(i));
+  if (positions.size() < held.size() / 8) {
+    for (size_t i : positions) {
+      Value* index = constant(IValue(static_cast<int64_t>(i)));
+      chosen.push_back(graph_.insertNode(graph_.createTupleIndex(tuple, index, held[i]))->output());
+    }
+  } else {
+    Node* unpacked = graph_.insertNode(graph_.createTupleUnpack(tuple));
+    for (size_t i : positions) chosen.push_back(unpacked->output(i));
+  }
   return graph_.insertNode(graph_.createTuple(chosen))->output();
 }
 

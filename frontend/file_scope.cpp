@@ -126,7 +126,8 @@ void FileScope::assign(const Assign& statement) {
                       "'{}' cannot be a constant of the program: a {} can be changed", name,
                       constant.tagName());
   }
-  constants_.emplace(name, std::move(constant));
+  TypePtr held = constant.type();
+  constants_.emplace(name, Constant{std::move(constant), std::move(held)});
 }
 
 bool FileScope::defineNamedTuple(const std::string& name, const Apply& call) {
@@ -236,7 +237,8 @@ SugaredValuePtr FileScope::resolveValue(const std::string& name, GraphFunction& 
                                         const SourceRange& range) {
   if (auto it = broken_classes_.find(name); it != broken_classes_.end()) throw it->second;
   if (auto it = constants_.find(name); it != constants_.end()) {
-    return std::make_shared<SimpleValue>(fn.graph()->insertConstant(it->second));
+    const auto& [value, type] = it->second;
+    return std::make_shared<SimpleValue>(fn.graph()->insertConstant(value, type));
   }
   if (auto it = exceptions_.find(name); it != exceptions_.end()) {
     return std::make_shared<ExceptionValue>(it->second);

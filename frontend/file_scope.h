@@ -55,7 +55,12 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   std::weak_ptr<CompilationUnit> unit_;  // it owns functions that hold this scope
   ResolverPtr unit_names_;
   std::string prefix_;
-  KeyedMap<std::string, IValue> constants_;
+  // With its type, which is as large as the value: each use names the same one.
+  struct Constant {
+    IValue value;
+    TypePtr type;
+  };
+  KeyedMap<std::string, Constant> constants_;
   KeyedMap<std::string, TypePtr> types_;
   KeyedMap<std::string, std::vector<Function*>> overloads_;
   KeyedMap<std::string, std::string> exceptions_;  // name to qualified name

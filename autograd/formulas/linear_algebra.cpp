@@ -452,8 +452,8 @@ bias: grad
     {"aten::vdot", "self: grad.conj() * other\nother: grad * self"},
     {"aten::inner", "return inner_made(self, other)"},
     {"aten::outer", R"(
-self: torch.mv(grad, vec2.conj())
-vec2: torch.mv(grad.t(), self.conj())
+self: torch.mv(grad, vec2.conj().to(grad.dtype))
+vec2: torch.mv(grad.t(), self.conj().to(grad.dtype))
 )"},
     {"aten::_addmm_activation", R"(
 let sum = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
@@ -466,8 +466,8 @@ vec: scaled(torch.mv(mat.t().conj(), grad), alpha)
 )"},
     {"aten::addr", R"(
 self: scaled(grad, beta)
-vec1: scaled(torch.mv(grad, vec2.conj()), alpha)
-vec2: scaled(torch.mv(grad.t(), vec1.conj()), alpha)
+vec1: scaled(torch.mv(grad, vec2.conj().to(grad.dtype)), alpha)
+vec2: scaled(torch.mv(grad.t(), vec1.conj().to(grad.dtype)), alpha)
 )"},
     {"aten::addbmm, aten::addbmm_", R"(
 self: scaled(grad, beta)

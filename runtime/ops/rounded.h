@@ -20,6 +20,7 @@ class Rounded {
   Rounded(Stored v) : value_(v) {}
   explicit operator Stored() const { return Stored(value_); }
   explicit operator float() const { return value_; }
+  explicit operator double() const { return value_; }
   explicit operator int64_t() const { return static_cast<int64_t>(value_); }
 
   friend Rounded operator+(Rounded a, Rounded b) { return a.value_ + b.value_; }
@@ -27,12 +28,17 @@ class Rounded {
   friend Rounded operator*(Rounded a, Rounded b) { return a.value_ * b.value_; }
   friend Rounded operator/(Rounded a, Rounded b) { return a.value_ / b.value_; }
   Rounded& operator+=(Rounded b) { return *this = *this + b; }
+  Rounded& operator/=(Rounded b) { return *this = *this / b; }
   friend bool operator==(Rounded a, Rounded b) { return a.value_ == b.value_; }
   friend bool operator<(Rounded a, Rounded b) { return a.value_ < b.value_; }
   friend bool operator>(Rounded a, Rounded b) { return a.value_ > b.value_; }
+  friend bool operator<=(Rounded a, Rounded b) { return a.value_ <= b.value_; }
+  friend bool operator>=(Rounded a, Rounded b) { return a.value_ >= b.value_; }
 
   friend Rounded abs(Rounded a) { return std::fabs(a.value_); }
+  friend Rounded ceil(Rounded a) { return std::ceil(a.value_); }
   friend Rounded floor(Rounded a) { return std::floor(a.value_); }
+  friend Rounded round(Rounded a) { return std::round(a.value_); }
   friend Rounded trunc(Rounded a) { return std::trunc(a.value_); }
   friend Rounded nearbyint(Rounded a) { return std::nearbyint(a.value_); }
   friend bool isfinite(Rounded a) { return std::isfinite(a.value_); }

@@ -335,6 +335,28 @@ def padded(i: Tensor, x: Tensor) -> Tuple[Tensor, bool]:
   EXPECT_FALSE(padded[1].toBool());
 }
 
+TEST(Formulas, OfProductsOfTwoDTypes) {
+  auto program = compile(R"(
+def outer(x: Tensor, y: Tensor) -> Tensor:
+    x.requires_grad_(True)
+    torch.outer(x, y).sum().backward()
+    grad = x.grad
+    assert grad is not None
+    return grad
+def addr(x: Tensor, y: Tensor) -> Tensor:
+    y.requires_grad_(True)
+    torch.addr(torch.ones([2, 3]), x, y).sum().backward()
+    grad = y.grad
+    assert grad is not None
+    return grad
+)");
+  const Tensor numbers = Tensor::from({int64_t{2}, int64_t{5}});
+  const Tensor x = program.call("outer", {Tensor::from({1.f, 2.f, 3.f}), numbers}).toTensor();
+  EXPECT_EQ(x.contiguous().data<float>()[2], 7.f);
+  const Tensor y = program.call("addr", {numbers, Tensor::from({1.f, 2.f, 3.f})}).toTensor();
+  EXPECT_EQ(y.contiguous().data<float>()[2], 7.f);
+}
+
 TEST(Formulas, FloorDivisionHasNone) {
   auto program = compile(R"(
 def slope(x: Tensor) -> Tensor:

@@ -186,6 +186,22 @@ inline std::string tensorCode(size_t lines) {
   return text + "    return x\n";
 }
 
+// Each line reads one element of large tuples, and cuts a few off.
+inline std::string largeTuples(size_t lines) {
+  const size_t count = lines / 3;
+  std::string known = "K = (", held = "    h = (";
+  for (size_t i = 0; i < count; ++i) {
+    known += fmt::format("{}, ", i);
+    held += "x, ";
+  }
+  std::string text = known + ")\ndef main(x: int) -> int:\n" + held + ")\n";
+  for (size_t i = 0; i < count; ++i) {
+    text += fmt::format("    x += K[{0}] + h[{0}]\n    x += len(K[{0}:{1}])\n", i, i + 3);
+    text += fmt::format("    x += len(h[{0}:{1}])\n", i, i + 3);
+  }
+  return text + "    return x\n";
+}
+
 }  // namespace generated
 
 inline const std::vector<GeneratedShape>& generatedShapes() {
@@ -207,6 +223,7 @@ inline const std::vector<GeneratedShape>& generatedShapes() {
       {"class_with_methods", generated::classWithMethods},
       {"with_statements", generated::withStatements},
       {"tensor_code", generated::tensorCode},
+      {"large_tuples", generated::largeTuples},
   };
   return shapes;
 }

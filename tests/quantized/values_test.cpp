@@ -238,8 +238,73 @@ TEST(Elements, ViewsShareMemoryAndWritesRound) {
   EXPECT_ERROR("Copying from quantized Tensor", on("@a.to(torch.float)"), one());
   EXPECT_ERROR("one scale for all",
                "torch.quantize_per_channel(a, torch.ones(9), torch.zeros(9).long(), 0, "
-               "torch.qint8)[2:]",
+               "torch.qint8).expand([2, 9])",
                one());
+}
+
+// A part has the parameters of its channels, and one channel is quantized as a whole.
+TEST(Elements, PartsOfChannels) {
+  const Tensor x = Tensor::empty({2, 3, 4}, DType::Float);
+  for (int64_t i = 0; i < 24; ++i) x.data<float>()[i] = static_cast<float>(i) * 0.7f - 8;
+  struct Case {
+    const char* cut;
+    int64_t axis, kept;  // of the part: where the channels lie, and how many there are
+  };
+  const Case kCases[] = {
+      {"@[:, 1:]", 1, 2},
+      {"@[:, 1:2]", 1, 1},
+      {"@[:, ::2]", 1, 2},
+      {"@[1:]", 1, 3},
+      {"@[0]", 0, 3},
+      {"@[:, 2]", 0, 1},
+      {"@[:, :, 3]", 1, 3},
+      {"@.narrow(1, 0, 2)", 1, 2},
+      {"@.select(-2, 1)", 0, 1},
+      {"@.unbind(0)[1]", 0, 3},
+      {"@.unbind(1)[2]", 0, 1},
+      {"@.split(2, 1)[0]", 1, 2},
+      {"@.split(2, 1)[1]", 1, 1},
+      {"@.split([1, 2], 1)[1]", 1, 2},
+      {"@.chunk(2, 2)[1]", 1, 3},
+      {"@.tensor_split(2, 1)[0]", 1, 2},
+      {"@.hsplit([2])[0]", 1, 2},
+      {"@.vsplit(2)[0]", 1, 3},
+      {"@.dsplit(2)[1]", 1, 3},
+      {"@[1:].squeeze(0)", 0, 3},
+      {"@[:, :, 1:2].squeeze()", 1, 3},
+      {"@.reshape([2, 3, 2, 2]).flatten(2)", 1, 3},
+  };
+  const std::string quantized =
+      "torch.quantize_per_channel(a, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([3, -5, 7]), 1, "
+      "torch.qint8)";
+  const auto with = [](std::string text, const std::string& value) {
+    return text.replace(text.find('@'), 1, value);
+  };
+  for (const Case& c : kCases) {
+    const Tensor part = tensor(with(c.cut, quantized), {x});
+    const Tensor whole = tensor(with(c.cut, quantized + ".dequantize()"), {x});
+    EXPECT_EQ(floats(tensor("a.dequantize()", {part})), floats(whole)) << c.cut;
+    const Quantizer& q = quantizerOf("", part);
+    EXPECT_EQ(q.isPerTensor(), c.kept == 1) << c.cut;
+    if (c.kept == 1) continue;
+    EXPECT_EQ(q.axis(), c.axis) << c.cut;
+    EXPECT_EQ(q.scales().numel(), c.kept) << c.cut;
+  }
+  EXPECT_ERROR("only possible on non-axis",
+               "torch.quantize_per_channel(a[:, :1], torch.ones(1), torch.zeros(1).long(), 1, "
+               "torch.qint8).squeeze()",
+               {x});
+  // What is written is rounded to the channel's own grid, also through a part.
+  const std::string write =
+      "q = " + quantized + "\n    q.copy_(b)\n    q[0].copy_(c)\n    return q";
+  const Tensor written = run(write, {x, Tensor::full({2, 3, 4}, 1, DType::Float),
+                                     Tensor::full({3, 4}, 2, DType::Float)})
+                             .toTensor();
+  const Integers found = ints(written);
+  const std::vector<int64_t> first{23, 5, 14}, second{13, 0, 10};
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i], (i < 12 ? first : second)[i % 12 / 4]) << i;
+  }
 }
 
 TEST(Quantize, FilesHoldTheQuantizer) {

@@ -260,6 +260,67 @@ TEST(Refusals, BlocksWithoutAProductOfSizes) {
   EXPECT_THROW(call("aten::to_sparse_bsr", "", none, makeIntList({big, big})), RuntimeError);
 }
 
+// Which dtypes of out= PyTorch 1.13 takes, beside the result's own.
+TEST(Refusals, OutputsOfOtherDTypes) {
+  const Tensor mask = Tensor::zeros({2}, DType::Bool);
+  enum Taken { kNone, kThoseItCastsTo, kEvery };
+  const Tensor x = floats({3, 1, 2}), y = floats({1, 2, 3}), at = longs({0, 2});
+  const Tensor square = iota(DimVector{2, 2}), image = iota(DimVector{1, 4, 4});
+  const auto check = [](const char* name, const char* overload, Taken taken, DType result,
+                        auto&&... args) {
+    constexpr DType kAll[] = {DType::Bool,   DType::Byte,         DType::Int,
+                              DType::Long,   DType::Half,         DType::Float,
+                              DType::Double, DType::ComplexFloat, DType::ComplexDouble};
+    for (const DType dtype : kAll) {
+      const bool is_taken = dtype == result || taken == kEvery ||
+                            (taken == kThoseItCastsTo && canCast(result, dtype));
+      const Tensor out = Tensor::zeros({0}, dtype);
+      bool was_taken = true;
+      try {
+        callAll(name, overload, args..., out);
+      } catch (const RuntimeError&) {
+        was_taken = false;
+      }
+      EXPECT_EQ(was_taken, is_taken) << name << " into " << toString(dtype);
+    }
+  };
+  check("aten::argmax", "out", kNone, DType::Long, x, 0, false);
+  check("aten::nonzero", "out", kNone, DType::Long, x);
+  check("aten::searchsorted", "out", kNone, DType::Int, y, x, true, false, IValue(), IValue());
+  check("aten::index_select", "out", kNone, DType::Float, x, 0, at);
+  check("aten::gather", "out", kNone, DType::Float, x, 0, at, false);
+  check("aten::mm", "out", kNone, DType::Float, square, square);
+  check("aten::abs", "out", kNone, DType::Float, x);
+  check("aten::clamp", "out", kNone, DType::Float, x, Scalar(1.0), IValue());
+  check("aten::clamp", "Tensor_out", kThoseItCastsTo, DType::Float, x, y, IValue());
+  check("aten::avg_pool2d", "out", kNone, DType::Float, image, DimVector{2, 2}, DimVector{},
+        DimVector{0, 0}, false, true, IValue());
+  check("aten::tril", "out", kNone, DType::Float, square, 0);
+  check("aten::add", "out", kThoseItCastsTo, DType::Float, x, y, Scalar(int64_t{1}));
+  check("aten::cat", "out", kThoseItCastsTo, DType::Float, makeTensorList({x, y}), 0);
+  check("aten::exp", "out", kThoseItCastsTo, DType::Float, x);
+  check("aten::repeat", "out", kEvery, DType::Float, x, DimVector{2});
+  check("aten::rsub", "Scalar_out", kEvery, DType::Float, x, Scalar(1.0), Scalar(int64_t{1}));
+  check("aten::masked_fill", "Scalar_out", kEvery, DType::Long, at, mask, Scalar(int64_t{1}));
+  check("aten::eq", "out", kEvery, DType::Bool, x, y);
+  const Tensor complex_out = Tensor::zeros({0}, DType::ComplexFloat);
+  EXPECT_THROW(call("aten::logsumexp", "out", x, DimVector{0}, false, complex_out), RuntimeError);
+  EXPECT_EQ(call("aten::exp", "out", x, complex_out).dtype(), DType::ComplexFloat);
+  // Each of several results.
+  const Tensor values = Tensor::zeros({0}, DType::Float), indices = Tensor::zeros({0}, DType::Long);
+  check("aten::sort", "values", kNone, DType::Long, x, 0, false, values);
+  check("aten::topk", "values", kNone, DType::Long, x, 1, 0, true, true, values);
+  check("aten::max", "dim_max", kNone, DType::Long, x, 0, false, values);
+  for (const DType dtype : {DType::Double, DType::Half}) {
+    EXPECT_THROW(callAll("aten::sort", "values", x, 0, false, Tensor::zeros({0}, dtype), indices),
+                 RuntimeError);
+  }
+  // Results of true and false may be written as uint8.
+  const Tensor byte = Tensor::zeros({0}, DType::Byte);
+  EXPECT_EQ(testing::values(call("aten::any", "out", x, byte)), (Values{1}));
+  EXPECT_THROW(call("aten::any", "out", x, Tensor::zeros({0}, DType::Int)), RuntimeError);
+}
+
 // An index that is checked and then written to would point outside.
 TEST(Scatter, KeepsAnIndexThatIsWrittenTo) {
   const Tensor x = longs({1, 0, 2, 1});

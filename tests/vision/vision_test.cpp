@@ -66,6 +66,24 @@ def deform(groups: int, offset_groups: int, use_mask: bool, stride: int, pad: in
         found.append(float(weighted(g)))
     return found
 
+def half(which: str) -> List[float]:
+    x = wave([2, 12, 8, 7], 0.7, 0.0).half().requires_grad_()
+    rois = regions().half()
+    if which == "roi_align":
+        r = torch.ops.torchvision.roi_align(x, rois, 0.55, 2, 3, 2, True)
+    elif which == "roi_align of any size":
+        r = torch.ops.torchvision.roi_align(x, rois, 0.55, 2, 3, -1, False)
+    elif which == "roi_pool":
+        r = torch.ops.torchvision.roi_pool(x, rois, 0.8, 2, 2)[0]
+    elif which == "ps_roi_align":
+        r = torch.ops.torchvision.ps_roi_align(x, rois, 0.8, 2, 2, 2)[0]
+    else:
+        r = torch.ops.torchvision.ps_roi_pool(x, rois, 0.8, 2, 2)[0]
+    assert r.dtype == torch.float16
+    g = torch.autograd.grad([r.float().sum()], [x])[0]
+    assert g is not None
+    return [float(weighted(r.double())), float(weighted(g.double()))]
+
 def nms(threshold: float) -> List[float]:
     boxes = torch.tensor([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 10, 10],
                           [21, 21, 29, 29], [0, 0, 0, 0]], dtype=torch.float32)
@@ -103,6 +121,25 @@ TEST(Vision, RegionsAsInTorchvision) {
   expectValues("pooled('roi_pool')", {22.0792, 451.077, 33399, 230575});
   expectValues("pooled('ps_roi_align')", {1.83623, 23.4061, 7040, 886766});
   expectValues("pooled('ps_roi_pool')", {-1.28002, -38.769, 7040, 918668});
+}
+
+// float16 is rounded after every operation, so that results are the same to the bit; gradients are
+// off by a rounding here and there.
+TEST(Vision, HalfRegionsAsInTorchvision) {
+  const auto expect = [](const std::string& which, double forward, double backward) {
+    const std::vector<double> found = run("half('" + which + "')");
+    EXPECT_NEAR(found[0], forward, 1e-9) << which;
+    EXPECT_NEAR(found[1], backward, 1e-3 * backward) << which;
+  };
+  expect("roi_align", 122.89517211914062, 185530.83782958984);
+  expect("roi_align of any size", -179.65246963500977, 190807.1502685547);
+  expect("roi_pool", 6385.944625854492, 128546.0);
+  expect("ps_roi_align", 23.555419921875, 31020.42010116577);
+  expect("ps_roi_pool", -38.76702880859375, 32011.808166503906);
+  // torchvision has them for float16 only.
+  EXPECT_THROW(run("[float(torch.ops.torchvision.roi_pool(wave([2, 1, 8, 7], 0.7, 0.0).bfloat16(), "
+                   "regions().bfloat16(), 1.0, 1, 1)[0].sum())]"),
+               RuntimeError);
 }
 
 TEST(Vision, DeformableConvolutionAsInTorchvision) {

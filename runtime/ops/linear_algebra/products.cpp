@@ -486,7 +486,20 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     b.push_back(sb);
     sizes.push_back(checkedNumel(DimVector{sa, sb}));
   }
-  return ops::mul(self.reshape(a), other.reshape(b)).reshape(sizes);
+  Tensor x = self.reshape(a), y = other.reshape(b);
+  // Where rows of `other` are short, the two innermost dimensions are laid out for each row of both
+  // first: few elements beside those of the result, whose rows become long.
+  constexpr int64_t kShortRow = 64, kManyRows = 4;
+  const int64_t inner = b.empty() ? 1 : b.back(), along = a.size() < 2 ? 1 : a[a.size() - 2];
+  if (inner < kShortRow && inner > 1 && self.numel() >= kManyRows * along &&
+      other.numel() >= kManyRows * inner) {
+    DimVector spread_x = a, spread_y = b;
+    spread_x.back() = inner;
+    spread_y[spread_y.size() - 2] = along;
+    x = x.expand(spread_x).contiguous();
+    y = y.expand(spread_y).contiguous();
+  }
+  return ops::mul(x, y).reshape(sizes);
 }
 
 Tensor linalgCross(const Tensor& self, const Tensor& other, int64_t dim) {

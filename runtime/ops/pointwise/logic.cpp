@@ -1,6 +1,7 @@
 // Operators that compare, select and work on bits and booleans.
 #include "codegen/scalar/arithmetic.h"
 #include "core/number_range.h"
+#include "core/parallel.h"
 #include "runtime/ops/pointwise/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -122,9 +123,31 @@ void checkClamped(const Tensor& self, const std::optional<Scalar>& min,
   if (min) checkFits(*min, common);
   if (max) checkFits(*max, common);
 }
+// Row-major floats between two numbers. The general loop reads the bounds from memory.
+Tensor clampRows(const Tensor& self, const Scalar& min, const Scalar& max) {
+  Tensor result = Tensor::empty(self.sizes(), self.dtype());
+  dispatch<kFloats>("clamp", self.dtype(), [&]<class T>() {
+    const T low = min.to<T>(), high = max.to<T>();
+    const T* const from = self.data<T>();
+    T* const to = result.data<T>();
+    parallelFor(self.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T raised = from[i] < low ? low : from[i];  // what is not a number stays
+        to[i] = raised > high ? high : raised;
+      }
+    });
+  });
+  return result;
+}
+bool clampsRows(const Tensor& self, const Scalar& min, const Scalar& max) {
+  auto is_bound = [](const Scalar& n) { return !n.isComplex() && !std::isnan(n.toDouble()); };
+  return (self.dtype() == DType::Float || self.dtype() == DType::Double) && self.device().isCpu() &&
+         self.isContiguous() && is_bound(min) && is_bound(max);
+}
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max,
              Out out) {
   checkClamped(self, min, max);
+  if (min && max && !out && clampsRows(self, *min, *max)) return clampRows(self, *min, *max);
   // A single bound that is NaN bounds nothing.
   auto unbounded = [](const Scalar& bound) {
     return !bound.isComplex() && std::isnan(bound.toDouble());

@@ -108,7 +108,91 @@ void runOnReals(CallFrame& frame, bool in_steps, bool back) {
   });
 }
 
+// Along which dimension a call of an operator with a `dim`, or of hsplit, vsplit or dsplit, cuts.
+int64_t cutDimension(const CallFrame& frame, const Tensor& self) {
+  const FunctionSchema& schema = frame.op->schema();
+  if (const std::optional<size_t> at = schema.argumentIndex("dim")) {
+    return wrapDim(frame.args[*at].toInt(), self.dim());
+  }
+  if (schema.name() == "aten::vsplit") return 0;
+  return schema.name() == "aten::dsplit" ? 2 : std::min<int64_t>(self.dim() - 1, 1);
+}
+
+// What is left of the parameters of a tensor's channels. One channel is a tensor quantized as a
+// whole.
+Ref<RefCounted> partQuantizer(const Tensor& scales, const Tensor& zero_points, int64_t axis) {
+  if (scales.numel() != 1) {
+    return Quantizer::perChannel(scales.flatten(), zero_points.flatten(), axis);
+  }
+  return Quantizer::perTensor(scales.flatten().select(0, 0).to(DType::Double).item<double>(),
+                              zero_points.flatten().select(0, 0).to(DType::Long).item<int64_t>());
+}
+
 }  // namespace
+
+void onParts(CallFrame& frame) {
+  const char* op = frame.op->schema().name().c_str();
+  const Tensor self = frame.args[0].toTensor();
+  const Quantizer& q = quantizerOf(op, self);
+  if (q.isPerTensor()) return runOnIntegers(frame, false);
+  WICK_CHECK(self.dtype() != DType::QUInt4x2,
+             "{}: not available for tensors of {}, whose elements share bytes", op,
+             toString(self.dtype()));
+  WICK_CHECK(q.axis() < self.dim(), "{}: the quantization's axis {} is none of {} dimensions", op,
+             q.axis(), self.dim());
+  const std::vector<IValue> args = replaced(frame, integersOf);
+  std::vector<IValue> dense = args;
+  callDense(frame, dense);
+  const int64_t dim = cutDimension(frame, self);
+  // The same cut is made of the parameters, laid out along the axis.
+  auto cut = [&](const Tensor& parameters) {
+    DimVector sizes(static_cast<size_t>(self.dim()), 1);
+    sizes[static_cast<size_t>(q.axis())] = parameters.numel();
+    const Tensor along = parameters.view(sizes);
+    if (dim != q.axis()) return IValue(along);
+    std::vector<IValue> inputs = args;
+    inputs[0] = IValue(along);
+    IValue result;
+    CallFrame inner{inputs.data(), inputs.size(), &result, 1, frame.op, ~uint64_t{0}};
+    frame.op->record().kernel(inner);
+    return result;
+  };
+  const IValue scales = cut(q.scales()), zero_points = cut(q.zeroPoints());
+  auto part = [](const IValue& v, size_t i) {
+    return v.isList() ? v.elements()[i].toTensor() : v.toTensor();
+  };
+  size_t i = 0;
+  replaceResults(frame, [&](const Tensor& t) {
+    const bool dropped = t.dim() < self.dim() && dim < q.axis();
+    const int64_t axis = q.axis() - static_cast<int64_t>(dropped);
+    const Ref<RefCounted> quantizer = partQuantizer(part(scales, i), part(zero_points, i), axis);
+    ++i;
+    return quantizedFrom(t, self.dtype(), quantizer);
+  });
+}
+
+void onSqueezed(CallFrame& frame) {
+  const char* op = frame.op->schema().name().c_str();
+  const Tensor self = frame.args[0].toTensor();
+  const Quantizer& q = quantizerOf(op, self);
+  runOnIntegers(frame, true);
+  if (q.isPerTensor() || q.axis() >= self.dim()) return;
+  const bool one = frame.num_args > 1;
+  const int64_t only = one ? wrapDim(frame.args[1].toInt(), self.dim()) : 0;
+  int64_t axis = q.axis();
+  for (int64_t d = 0; d <= q.axis(); ++d) {
+    if (self.size(d) != 1 || (one && d != only)) continue;
+    WICK_CHECK(d != q.axis(),
+               "{}: Squeeze is only possible on non-axis dimension for Per-Channel Quantized "
+               "Tensors.",
+               op);
+    --axis;
+  }
+  if (axis == q.axis()) return;
+  const Tensor squeezed = frame.results[0].toTensor();
+  squeezed.impl()->become(TensorKind::Quantized,
+                          Quantizer::perChannel(q.scales(), q.zeroPoints(), axis));
+}
 
 void onIntegers(CallFrame& frame) {
   runOnIntegers(frame, false);

@@ -13,6 +13,11 @@ namespace wick::ops::quantized {
 void onIntegers(CallFrame& frame);
 // The same for what leaves the axis where it is.
 void onIntegersOfAnyScheme(CallFrame& frame);
+// What makes views of parts along one dimension (slice, select, split): channels that are cut off
+// take their parameters along, and a part with one channel is quantized as a whole.
+void onParts(CallFrame& frame);
+// squeeze: the axis of a tensor quantized per channel moves with its dimensions.
+void onSqueezed(CallFrame& frame);
 // The same for lists of tensors: all are brought to the grid of the first.
 void onCommonGrid(CallFrame& frame);
 // The same for operators that change what their first argument is a view of (squeeze_).

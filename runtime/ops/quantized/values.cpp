@@ -245,8 +245,18 @@ void copyInto(const char* op, const Tensor& destination, const Tensor& source) {
     destination.impl()->become(TensorKind::Quantized, source.form());
     return;
   }
-  const Quantizer& quantizer = perTensorQuantizerOf(op, destination);
-  const Tensor rounded = quantize(op, source, gridOf(quantizer), destination.dtype());
+  const Quantizer& quantizer = quantizerOf(op, destination);
+  const DType dtype = destination.dtype();
+  if (quantizer.isPerTensor()) {
+    const Grid grid = gridOf(perTensorQuantizerOf(op, destination));
+    integersOf(destination).copyFrom(integersOf(quantize(op, source, grid, dtype)));
+    return;
+  }
+  WICK_CHECK(dtype != DType::QUInt4x2 || destination.isContiguous(),
+             "{}: a view of a {} cannot be written to", op, destination.describe());
+  const Tensor rounded = quantizePerChannel(
+      op, source.expand(destination.sizes()),
+      Quantizer::perChannel(quantizer.scales(), quantizer.zeroPoints(), quantizer.axis()), dtype);
   integersOf(destination).copyFrom(integersOf(rounded));
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "ir/device_kernels.h"
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
@@ -68,7 +69,9 @@ void outForm(CallFrame& frame) {
   plain.call(args.data(), args.size(), results.data(), outputs);
   for (size_t i = 0; i < outputs; ++i) {
     const Tensor& out = frame.args[inputs + i].toTensor();
-    frame.results[i] = IValue(writeOut(schema.name().c_str(), out, results[i].toTensor()));
+    markWritten(schema.name().c_str(), out);
+    frame.results[i] = std::move(results[i]);
+    finishDerived(*frame.op, out, frame.results[i]);
   }
 }
 

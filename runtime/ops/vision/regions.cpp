@@ -1,7 +1,5 @@
 #include "runtime/ops/vision/regions.h"
 
-#include "core/dtype_dispatch.h"
-
 namespace wick::ops::vision {
 
 namespace {
@@ -16,12 +14,11 @@ void checkRegions(const char* op, const Tensor& rois, DType dtype, const Extents
              e.pooled_width);
   checkedNumel(DimVector{e.pooled_height, e.pooled_width});
   const Tensor rows = rois.contiguous();
-  dispatch<kFloats>(op, dtype, [&]<class T>() {
+  dispatchMaps(op, dtype, [&]<class T, class S>() {
     for (int64_t n = 0; n < rows.size(0); ++n) {
-      const T image = rows.data<T>()[5 * n];
-      WICK_CHECK(image > T(-1) && image < static_cast<T>(e.images),
-                 "{}: a region lies on image {}, but there are {}", op, static_cast<double>(image),
-                 e.images);
+      const auto image = static_cast<double>(rows.data<S>()[5 * n]);
+      WICK_CHECK(image > -1 && image < static_cast<double>(e.images),
+                 "{}: a region lies on image {}, but there are {}", op, image, e.images);
     }
   });
 }

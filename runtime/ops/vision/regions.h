@@ -6,11 +6,21 @@
 #include <cmath>
 
 #include "core/counted_vector.h"
+#include "core/dtype_dispatch.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/rounded.h"
 
 namespace wick::ops::vision {
+
+// Calls f.operator()<T, S>() with the type S of a feature map's elements and the type T that it is
+// computed with. float16 is rounded after every operation, as torchvision does; it has no bfloat16.
+template <class F>
+void dispatchMaps(const char* op, DType dtype, F&& f) {
+  if (dtype == DType::Half) return f.template operator()<Rounded<Half>, Half>();
+  dispatch<kFloats>(op, dtype, [&]<class T>() { f.template operator()<T, T>(); });
+}
 
 // Sizes of a feature map [images, channels, height, width] and of what is pooled of a region.
 struct Extents {
@@ -68,7 +78,8 @@ int64_t samplesPerCell(const char* op, int64_t sampling_ratio, T extent, int64_t
                "{}: the sampling ratio {} is too large", op, sampling_ratio);
     return sampling_ratio;
   }
-  const T count = std::ceil(extent / static_cast<T>(cells));
+  using std::ceil;
+  const T count = ceil(extent / static_cast<T>(cells));
   WICK_CHECK(static_cast<double>(count) <= kMost, "{}: a region of extent {} is too large", op,
              static_cast<double>(extent));
   return static_cast<int64_t>(std::max(count, T(0)));
@@ -100,14 +111,15 @@ struct Grid {
 };
 
 // `least_size`: a region is as large as one element at least.
-template <class T>
-Grid<T> gridOf(const char* op, const T* roi, const Extents& e, T scale, T offset, bool least_size,
+template <class T, class S>
+Grid<T> gridOf(const char* op, const S* roi, const Extents& e, T scale, T offset, bool least_size,
                int64_t sampling_ratio) {
   Grid<T> grid;
   grid.image = static_cast<int64_t>(roi[0]);
-  const T x = roi[1] * scale - offset, y = roi[2] * scale - offset;
-  T width = roi[3] * scale - offset - x, height = roi[4] * scale - offset - y;
-  WICK_CHECK(std::isfinite(width) && std::isfinite(height), "{}: a region is not finite", op);
+  const T x = T(roi[1]) * scale - offset, y = T(roi[2]) * scale - offset;
+  T width = T(roi[3]) * scale - offset - x, height = T(roi[4]) * scale - offset - y;
+  using std::isfinite;
+  WICK_CHECK(isfinite(width) && isfinite(height), "{}: a region is not finite", op);
   if (least_size) {
     width = std::max(width, T(1));
     height = std::max(height, T(1));

@@ -1,7 +1,6 @@
 // roi_align and its position-sensitive form: cells of a region are means of samples between the
 // elements of a feature map.
 #include "core/budget.h"
-#include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "ir/operator.h"
 #include "runtime/ops/vision/regions.h"
@@ -11,40 +10,42 @@ namespace wick::ops::vision {
 namespace {
 
 // The sum of a cell's samples on one plane.
-template <class T>
-T cellSum(const T* plane, const Grid<T>& grid, int64_t cell_y, int64_t cell_x, int64_t width) {
+template <class T, class S>
+T cellSum(const S* plane, const Grid<T>& grid, int64_t cell_y, int64_t cell_x, int64_t width) {
   T sum = 0;
   for (int64_t iy = 0; iy < grid.rows; ++iy) {
     const Sample<T>& y = grid.y[cell_y * grid.rows + iy];
     if (!y.inside) continue;
-    const T* const low = plane + y.low * width;
-    const T* const high = plane + y.high * width;
+    const S* const low = plane + y.low * width;
+    const S* const high = plane + y.high * width;
     for (int64_t ix = 0; ix < grid.columns; ++ix) {
       const Sample<T>& x = grid.x[cell_x * grid.columns + ix];
       if (!x.inside) continue;
-      sum += y.low_weight * x.low_weight * low[x.low] + y.low_weight * x.high_weight * low[x.high] +
-             y.high_weight * x.low_weight * high[x.low] +
-             y.high_weight * x.high_weight * high[x.high];
+      sum += y.low_weight * x.low_weight * T(low[x.low]) +
+             y.low_weight * x.high_weight * T(low[x.high]) +
+             y.high_weight * x.low_weight * T(high[x.low]) +
+             y.high_weight * x.high_weight * T(high[x.high]);
     }
   }
   return sum;
 }
 
-template <class T>
-void addToCell(T* plane, const Grid<T>& grid, int64_t cell_y, int64_t cell_x, int64_t width,
+template <class T, class S>
+void addToCell(S* plane, const Grid<T>& grid, int64_t cell_y, int64_t cell_x, int64_t width,
                T value) {
   for (int64_t iy = 0; iy < grid.rows; ++iy) {
     const Sample<T>& y = grid.y[cell_y * grid.rows + iy];
     if (!y.inside) continue;
-    T* const low = plane + y.low * width;
-    T* const high = plane + y.high * width;
+    S* const low = plane + y.low * width;
+    S* const high = plane + y.high * width;
+    auto add = [](S& to, T v) { to = static_cast<S>(T(to) + v); };
     for (int64_t ix = 0; ix < grid.columns; ++ix) {
       const Sample<T>& x = grid.x[cell_x * grid.columns + ix];
       if (!x.inside) continue;
-      low[x.low] += value * y.low_weight * x.low_weight;
-      low[x.high] += value * y.low_weight * x.high_weight;
-      high[x.low] += value * y.high_weight * x.low_weight;
-      high[x.high] += value * y.high_weight * x.high_weight;
+      add(low[x.low], value * y.low_weight * x.low_weight);
+      add(low[x.high], value * y.low_weight * x.high_weight);
+      add(high[x.low], value * y.high_weight * x.low_weight);
+      add(high[x.high], value * y.high_weight * x.high_weight);
     }
   }
 }
@@ -63,10 +64,10 @@ Rule alignRule(const char* op, bool aligned) {
 constexpr Rule kPsRule{"ps_roi_align", 0.5, false, false, true};
 constexpr Rule kPsBackward{"_ps_roi_align_backward", 0.5, false, false, true};
 
-template <class T>
-Grid<T> gridFor(const Rule& rule, const T* roi, const Extents& e, double scale, int64_t ratio) {
-  Grid<T> grid = gridOf(rule.op, roi, e, static_cast<T>(scale), static_cast<T>(rule.offset),
-                        rule.least_size, ratio);
+template <class T, class S>
+Grid<T> gridFor(const Rule& rule, const S* roi, const Extents& e, double scale, int64_t ratio) {
+  Grid<T> grid = gridOf<T>(rule.op, roi, e, static_cast<T>(scale), static_cast<T>(rule.offset),
+                           rule.least_size, ratio);
   if (rule.divides_by_one_at_least) grid.count = std::max(grid.count, T(1));
   return grid;
 }
@@ -79,22 +80,22 @@ Tensor pooled(const Rule& rule, const Tensor& input, const Tensor& rois, double 
   Tensor out =
       Tensor::empty(DimVector{count, channels, e.pooled_height, e.pooled_width}, input.dtype());
   const Tensor map = input.contiguous(), regions = rois.contiguous();
-  dispatch<kFloats>(rule.op, input.dtype(), [&]<class T>() {
-    const T* const from = map.data<T>();
-    T* const to = out.data<T>();
+  dispatchMaps(rule.op, input.dtype(), [&]<class T, class S>() {
+    const S* const from = map.data<S>();
+    S* const to = out.data<S>();
     parallelFor(count, 1, [&](int64_t first, int64_t last) {
       Pace pace;
       for (int64_t n = first; n < last; ++n) {
-        const Grid<T> grid = gridFor(rule, regions.data<T>() + 5 * n, e, scale, ratio);
-        const T* const image = from + grid.image * e.channels * e.plane();
-        T* cell = to + n * channels * cells;
+        const Grid<T> grid = gridFor<T>(rule, regions.data<S>() + 5 * n, e, scale, ratio);
+        const S* const image = from + grid.image * e.channels * e.plane();
+        S* cell = to + n * channels * cells;
         for (int64_t c = 0; c < channels; ++c) {
           for (int64_t i = 0; i < cells; ++i, ++cell) {
             pace.step(4 * grid.rows * grid.columns + 4);
             const int64_t channel = rule.position_sensitive ? c * cells + i : c;
-            *cell = cellSum(image + channel * e.plane(), grid, i / e.pooled_width,
-                            i % e.pooled_width, e.width) /
-                    grid.count;
+            const T sum = cellSum(image + channel * e.plane(), grid, i / e.pooled_width,
+                                  i % e.pooled_width, e.width);
+            *cell = static_cast<S>(sum / grid.count);
           }
         }
       }
@@ -109,12 +110,12 @@ Tensor unpooled(const Rule& rule, const Tensor& grad, const Tensor& rois, const 
   const int64_t count = rois.size(0), cells = e.cells(), channels = grad.size(1);
   Tensor out = Tensor::zeros(DimVector{e.images, e.channels, e.height, e.width}, grad.dtype());
   const Tensor from = grad.contiguous(), regions = rois.contiguous();
-  dispatch<kFloats>(rule.op, grad.dtype(), [&]<class T>() {
-    T* const to = out.data<T>();
+  dispatchMaps(rule.op, grad.dtype(), [&]<class T, class S>() {
+    S* const to = out.data<S>();
     Pace pace;
     for (int64_t n = 0; n < count; ++n) {
-      const Grid<T> grid = gridFor(rule, regions.data<T>() + 5 * n, e, scale, ratio);
-      T* const image = to + grid.image * e.channels * e.plane();
+      const Grid<T> grid = gridFor<T>(rule, regions.data<S>() + 5 * n, e, scale, ratio);
+      S* const image = to + grid.image * e.channels * e.plane();
       for (int64_t c = 0; c < channels; ++c) {
         for (int64_t i = 0; i < cells; ++i) {
           pace.step(8 * grid.rows * grid.columns + 4);
@@ -124,7 +125,7 @@ Tensor unpooled(const Rule& rule, const Tensor& grad, const Tensor& rois, const 
                      "{}: the channel mapping holds {}, which is none of {} channels", rule.op,
                      channel, e.channels);
           addToCell(image + channel * e.plane(), grid, i / e.pooled_width, i % e.pooled_width,
-                    e.width, from.data<T>()[at] / grid.count);
+                    e.width, T(from.data<S>()[at]) / grid.count);
         }
       }
     }

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "core/budget.h"
-#include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "ir/operator.h"
 #include "runtime/ops/vision/regions.h"
@@ -17,12 +16,11 @@ struct Window {
   int64_t image, x, y, width, height;
 };
 
-template <class T>
-Window windowOf(const T* roi, double scale, int64_t beyond) {
-  const T s = static_cast<T>(scale);
-  const int64_t x = wholeNumber(std::round(roi[1] * s)), y = wholeNumber(std::round(roi[2] * s));
-  const int64_t x_end = wholeNumber(std::round(roi[3] * s));
-  const int64_t y_end = wholeNumber(std::round(roi[4] * s));
+template <class T, class S>
+Window windowOf(const S* roi, double scale, int64_t beyond) {
+  using std::round;
+  auto corner = [&](int i) { return wholeNumber(round(T(roi[i]) * static_cast<T>(scale))); };
+  const int64_t x = corner(1), y = corner(2), x_end = corner(3), y_end = corner(4);
   return {static_cast<int64_t>(roi[0]), x, y, std::max<int64_t>(x_end - x + beyond, 1),
           std::max<int64_t>(y_end - y + beyond, 1)};
 }
@@ -37,8 +35,9 @@ struct Range {
 template <class T>
 Range cellOf(int64_t i, int64_t cells, int64_t start, int64_t extent, int64_t limit) {
   const T size = static_cast<T>(extent) / static_cast<T>(cells);
-  const auto begin = static_cast<int64_t>(std::floor(static_cast<T>(i) * size));
-  const auto end = static_cast<int64_t>(std::ceil(static_cast<T>(i + 1) * size));
+  using std::ceil, std::floor;
+  const auto begin = static_cast<int64_t>(floor(static_cast<T>(i) * size));
+  const auto end = static_cast<int64_t>(ceil(static_cast<T>(i + 1) * size));
   return {std::clamp<int64_t>(begin + start, 0, limit), std::clamp<int64_t>(end + start, 0, limit)};
 }
 
@@ -51,29 +50,31 @@ std::tuple<Tensor, Tensor> roiPool(const Tensor& input, const Tensor& rois, doub
   const DimVector sizes{count, e.channels, pooled_height, pooled_width};
   Tensor out = Tensor::empty(sizes, input.dtype()), places = Tensor::empty(sizes, DType::Int);
   const Tensor map = input.contiguous(), regions = rois.contiguous();
-  dispatch<kFloats>("roi_pool", input.dtype(), [&]<class T>() {
+  dispatchMaps("roi_pool", input.dtype(), [&]<class T, class S>() {
     parallelFor(count, 1, [&](int64_t first, int64_t last) {
       Pace pace;
       for (int64_t n = first; n < last; ++n) {
-        const Window w = windowOf(regions.data<T>() + 5 * n, scale, 1);
+        const Window w = windowOf<T>(regions.data<S>() + 5 * n, scale, 1);
         for (int64_t i = 0; i < cells; ++i) {
           const Range ys = cellOf<T>(i / pooled_width, pooled_height, w.y, w.height, e.height);
           const Range xs = cellOf<T>(i % pooled_width, pooled_width, w.x, w.width, e.width);
           const bool empty = ys.empty() || xs.empty();
           for (int64_t c = 0; c < e.channels; ++c) {
             pace.step(empty ? 1 : ys.size() * xs.size());
-            const T* const plane = map.data<T>() + (w.image * e.channels + c) * e.plane();
-            T greatest = empty ? T(0) : -std::numeric_limits<T>::max();
+            const S* const plane = map.data<S>() + (w.image * e.channels + c) * e.plane();
+            // What is no greater than this has no place, which torchvision's gradients rely on.
+            T greatest = empty ? T(0) : T(-std::numeric_limits<float>::max());
             int64_t place = -1;
             for (int64_t y = ys.begin; y < ys.end; ++y) {
               for (int64_t x = xs.begin; x < xs.end; ++x) {
-                if (!(plane[y * e.width + x] > greatest)) continue;
-                greatest = plane[y * e.width + x];
+                const T element(plane[y * e.width + x]);
+                if (!(element > greatest)) continue;
+                greatest = element;
                 place = y * e.width + x;
               }
             }
             const int64_t at = (n * e.channels + c) * cells + i;
-            out.data<T>()[at] = greatest;
+            out.data<S>()[at] = static_cast<S>(greatest);
             places.data<int32_t>()[at] = static_cast<int32_t>(place);
           }
         }
@@ -93,7 +94,7 @@ Tensor roiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& arg
   Tensor out = Tensor::zeros(DimVector{images, channels, height, width}, grad.dtype());
   const Tensor from = grad.contiguous(), regions = rois.contiguous();
   const int64_t cells = e.cells();
-  dispatch<kFloats>(kName, grad.dtype(), [&]<class T>() {
+  dispatchMaps(kName, grad.dtype(), [&]<class T, class S>() {
     Pace pace;
     for (int64_t at = 0; at < from.numel(); ++at) {
       pace.step();
@@ -102,8 +103,9 @@ Tensor roiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& arg
       WICK_CHECK(place >= 0 && place < e.plane(), "{}: {} is none of {} places", kName, place,
                  e.plane());
       const int64_t n = at / (cells * channels), c = at / cells % channels;
-      const auto image = static_cast<int64_t>(regions.data<T>()[5 * n]);
-      out.data<T>()[(image * channels + c) * e.plane() + place] += from.data<T>()[at];
+      const auto image = static_cast<int64_t>(regions.data<S>()[5 * n]);
+      S& to = out.data<S>()[(image * channels + c) * e.plane() + place];
+      to = static_cast<S>(T(to) + T(from.data<S>()[at]));
     }
   });
   return out;
@@ -132,23 +134,23 @@ std::tuple<Tensor, Tensor> psRoiPool(const Tensor& input, const Tensor& rois, do
   Tensor out =
       Tensor::empty(DimVector{count, channels, pooled_height, pooled_width}, input.dtype());
   const Tensor map = input.contiguous(), regions = rois.contiguous();
-  dispatch<kFloats>("ps_roi_pool", input.dtype(), [&]<class T>() {
+  dispatchMaps("ps_roi_pool", input.dtype(), [&]<class T, class S>() {
     parallelFor(count, 1, [&](int64_t first, int64_t last) {
       Pace pace;
       for (int64_t n = first; n < last; ++n) {
-        const Window w = windowOf(regions.data<T>() + 5 * n, scale, 0);
+        const Window w = windowOf<T>(regions.data<S>() + 5 * n, scale, 0);
         forEachCell<T>(w, e, 1, [&](int64_t i, Range ys, Range xs) {
           for (int64_t c = 0; c < channels; ++c) {
             pace.step(ys.size() * xs.size() + 1);
-            const T* const plane =
-                map.data<T>() + (w.image * e.channels + c * cells + i) * e.plane();
+            const S* const plane =
+                map.data<S>() + (w.image * e.channels + c * cells + i) * e.plane();
             T sum = 0;
             for (int64_t y = ys.begin; y < ys.end; ++y) {
-              for (int64_t x = xs.begin; x < xs.end; ++x) sum += plane[y * e.width + x];
+              for (int64_t x = xs.begin; x < xs.end; ++x) sum += T(plane[y * e.width + x]);
             }
             const bool empty = ys.empty() || xs.empty();
-            out.data<T>()[(n * channels + c) * cells + i] =
-                empty ? T(0) : sum / static_cast<T>(ys.size() * xs.size());
+            out.data<S>()[(n * channels + c) * cells + i] =
+                static_cast<S>(empty ? T(0) : sum / static_cast<T>(ys.size() * xs.size()));
           }
         });
       }
@@ -168,10 +170,10 @@ Tensor psRoiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& m
   Tensor out = Tensor::zeros(DimVector{images, channels, height, width}, grad.dtype());
   const Tensor from = grad.contiguous(), regions = rois.contiguous();
   const int64_t cells = e.cells();
-  dispatch<kFloats>(kName, grad.dtype(), [&]<class T>() {
+  dispatchMaps(kName, grad.dtype(), [&]<class T, class S>() {
     Pace pace;
     for (int64_t n = 0; n < rois.size(0); ++n) {
-      const Window w = windowOf(regions.data<T>() + 5 * n, scale, 0);
+      const Window w = windowOf<T>(regions.data<S>() + 5 * n, scale, 0);
       forEachCell<T>(w, e, 0, [&](int64_t i, Range ys, Range xs) {
         if (ys.empty() || xs.empty()) return;
         for (int64_t c = 0; c < grad_channels; ++c) {
@@ -181,10 +183,13 @@ Tensor psRoiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& m
           WICK_CHECK(into >= 0 && into < channels,
                      "{}: the channel mapping holds {}, which is none of {} channels", kName, into,
                      channels);
-          T* const plane = out.data<T>() + (w.image * channels + into) * e.plane();
-          const T share = from.data<T>()[at] / static_cast<T>(ys.size() * xs.size());
+          S* const plane = out.data<S>() + (w.image * channels + into) * e.plane();
+          const T share = T(from.data<S>()[at]) / static_cast<T>(ys.size() * xs.size());
           for (int64_t y = ys.begin; y < ys.end; ++y) {
-            for (int64_t x = xs.begin; x < xs.end; ++x) plane[y * e.width + x] += share;
+            for (int64_t x = xs.begin; x < xs.end; ++x) {
+              S& to = plane[y * e.width + x];
+              to = static_cast<S>(T(to) + share);
+            }
           }
         }
       });
