@@ -236,6 +236,10 @@ Tensor withoutLeadingOnes(const Tensor& value, int64_t dims) {
 
 void assign(const Subscripts& target, PyObject* value) {
   IValue given;
+  if (isNamedNumber(value)) {
+    raise(PyExc_TypeError,
+          fmt::format("expected a number or tensor to assign, got {}", Py_TYPE(value)->tp_name));
+  }
   if (!isTensor(value) && tryValue(value, given) && given.isNumber()) {
     if (!target.hasTensors()) {
       if (Tracer* tracer = Tracer::active()) {

@@ -1,5 +1,7 @@
 #include "python/script.h"
 
+#include <fmt/format.h>
+
 #include "core/conform.h"
 #include "frontend/parser.h"
 #include "frontend/type_resolver.h"
@@ -49,9 +51,7 @@ struct Unit {
 
 Kwargs kwargsOf(const py::kwargs& kwargs) {
   Kwargs out;
-  for (const auto& [name, value] : kwargs) {
-    out.emplace_back(name.cast<std::string>(), valueOf(value));
-  }
+  for (const auto& [name, value] : kwargs) out.emplace_back(textIn(name), valueOf(value));
   return out;
 }
 
@@ -245,10 +245,12 @@ bool unwrapObject(PyObject* object, IValue& out) {
     out = IValue(handle.cast<const ScriptModule&>().module.object());
     return true;
   }
-  if (PyObject_HasAttrString(object, "_c") && !PyType_Check(object)) {
-    return unwrapObject(handle.attr("_c").ptr(), out);
-  }
-  return false;
+  // A module of wick.jit holds the one of the program.
+  if (PyType_Check(object) || !PyObject_HasAttrString(object, "_c")) return false;
+  const py::object inner = handle.attr("_c");
+  if (!py::isinstance<ScriptModule>(inner)) return false;
+  out = IValue(inner.cast<const ScriptModule&>().module.object());
+  return true;
 }
 
 py::object attributeOf(const ScriptModule& self, const std::string& name) {
@@ -295,14 +297,21 @@ ScriptModule loadModuleFrom(const py::object& source, const py::object& extra_fi
 SaveOptions saveOptions(const py::dict& extra_files) {
   SaveOptions options;
   for (const auto& [name, contents] : extra_files) {
-    options.extra_files.emplace_back(name.cast<std::string>(), contents.cast<std::string>());
+    if (!PyBytes_Check(contents.ptr()) && !PyUnicode_Check(contents.ptr())) {
+      raise(PyExc_TypeError, fmt::format("extra file '{}': expected str or bytes, got {}",
+                                         textIn(name), Py_TYPE(contents.ptr())->tp_name));
+    }
+    options.extra_files.emplace_back(textIn(name), PyBytes_Check(contents.ptr())
+                                                       ? contents.cast<std::string>()
+                                                       : textIn(contents));
   }
   return options;
 }
 
 void addGraphs(py::module_& m) {
-  py::class_<ScriptGraph>(m, "Graph", "The code of a function.")
-      .def("__str__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
+  py::class_<ScriptGraph> graph(m, "Graph", "The code of a function.");
+  forbidNew(graph);
+  graph.def("__str__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
       .def("__repr__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
       .def(
           "dot", [](const ScriptGraph& g) { return printDot(*g.graph); }, "Text for Graphviz.")
@@ -315,8 +324,9 @@ void addGraphs(py::module_& m) {
 }
 
 void addFunctions(py::module_& m) {
-  py::class_<ScriptFunction>(m, "ScriptFunction", "A compiled function.")
-      .def("__call__", callScript)
+  py::class_<ScriptFunction> function(m, "ScriptFunction", "A compiled function.");
+  forbidNew(function);
+  function.def("__call__", callScript)
       .def_property_readonly("qualified_name",
                              [](const ScriptFunction& f) { return f.function->qualifiedName(); })
       .def_property_readonly("name", [](const ScriptFunction& f) { return f.function->name(); })
@@ -333,7 +343,10 @@ void addFunctions(py::module_& m) {
              return optimized(*f.function);
            })
       .def("_compile", [](const ScriptFunction& f) { f.function->ensureDefined(); });
-  py::class_<ScriptValue>(m, "ScriptObject", "An object of a script class, an enum or a future.")
+  py::class_<ScriptValue> value(m, "ScriptObject",
+                                "An object of a script class, an enum or a future.");
+  forbidNew(value);
+  value
       .def("__getattr__",
            [](const ScriptValue& self, const std::string& name) -> py::object {
              if (self.value.isEnum()) {
@@ -366,8 +379,9 @@ void addFunctions(py::module_& m) {
 }
 
 void addModules(py::module_& m) {
-  py::class_<ScriptModule>(m, "_Module")
-      .def("call", callOnModule)
+  py::class_<ScriptModule> module(m, "_Module");
+  forbidNew(module);
+  module.def("call", callOnModule)
       .def("get", attributeOf)
       .def("has",
            [](const ScriptModule& s, const std::string& name) {
@@ -456,9 +470,9 @@ void addModules(py::module_& m) {
 }
 
 void addUnits(py::module_& m) {
-  py::class_<Unit>(m, "_Unit")
-      .def(py::init<>())
-      .def("define",
+  py::class_<Unit> unit(m, "_UnitObject");
+  forbidNew(unit);
+  unit.def("define",
            [](const Unit& u, const std::string& source, const std::string& file) {
              const WithoutGil others;
              compileInto(u.unit, source, file);
@@ -470,6 +484,7 @@ void addUnits(py::module_& m) {
              return ScriptFunction{found, u.unit};
            })
       .def("names", [](const Unit& u) { return Program(u.unit).functionNames(); });
+  m.def("_Unit", [] { return Unit(); });
   m.def("_declare_function", declareFunction);
   m.def("_is_value", [](const py::object& object) { valueOf(object); });
   m.def("_declare_class", declareClass);

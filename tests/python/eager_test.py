@@ -202,6 +202,27 @@ class Calls(Case):
         self.assertIs(torch.add(x, x, out=out), out)
         self.assertEqual(out.tolist(), [6, 6])
 
+    def test_several_tensors_to_write_to(self):
+        x = torch.tensor([[1.0, 3.0, 2.0]])
+        for kind in (tuple, list):
+            out = torch.empty(0), torch.empty(0, dtype=torch.int64)
+            found = torch.max(x, 1, out=kind(out))
+            self.assertIs(found.values, out[0])
+            self.assertIs(found.indices, out[1])
+            self.assertEqual((out[0].tolist(), out[1].tolist()), ([3], [1]))
+        parts = [torch.empty(0) for _ in range(3)]
+        torch.linalg.svd(torch.eye(2), out=tuple(parts))
+        self.assertEqual([t.shape for t in parts], [(2, 2), (2,), (2, 2)])
+        torch.sort(x, 1, out=out)
+        self.assertEqual(out[1].tolist(), [[0, 2, 1]])
+        self.assertEqual(torch.add(x, 1, out=None).tolist(), [[2, 4, 3]])
+        self.assertTrue(torch.zeros(2, out=None, requires_grad=True).requires_grad)
+        for wrong in ((out[0],), (1, 2), (out[0],) * 3):
+            with self.assertRaises(TypeError):
+                torch.max(x, 1, out=wrong)
+        with self.assertRaises(TypeError):
+            torch.add(x, x, out=(x, x))
+
     def test_signs(self):
         a, b = torch.tensor([7, -7, 2]), torch.tensor([2, 2, 3])
         for sign in (operator.add, operator.sub, operator.mul, operator.truediv, operator.and_,
@@ -220,6 +241,24 @@ class Calls(Case):
         self.assertEqual(abs(a).tolist(), [7, 7, 2])
         self.assertEqual((1 << torch.tensor([3])).tolist(), [8])
         self.assertFalse(torch.ones(1) == None)  # noqa: E711
+
+    def test_numbers_before_signs(self):
+        mask, ints, x = torch.tensor([True, False]), torch.tensor([3, -2]), torch.tensor([1.5, -2])
+        for made, expected in [
+            (True & mask, [True, False]), (True | mask, [True, True]), (True ^ mask, [False, True]),
+            (True & ints, [1, 0]), (5 ^ ints, [6, -5]), (6 | ints, [7, -2]), (True << ints[:1], [8]),
+            (2 // x, [1, -1]), (7 // ints, [2, -4]), (2.5 // ints, [0, -2]), (True // ints, [0, -1]),
+            (2 % ints, [2, 0]), (True / ints[:1], [1 / 3]),
+            (2**ints[:1], [8]), (True < x, [True, False]),
+        ]:
+            np.testing.assert_allclose(np.array(made.tolist()), np.array(expected), rtol=1e-6)
+        self.assertIs((2 // torch.tensor([3], dtype=torch.int8)).dtype, torch.int8)
+        self.assertIs((2 // torch.tensor(3, dtype=torch.int8)).dtype, torch.int8)
+        self.assertIs((2.5 // torch.tensor([3])).dtype, torch.float32)
+        self.assertEqual((0.3 // torch.tensor([0.1], dtype=torch.float64)).item(), 2)
+        for wrong in (lambda: "a" // x, lambda: None & mask, lambda: [1] ^ ints, lambda: 2 @ x):
+            with self.assertRaises(TypeError):
+                wrong()
 
 
 class Objects(Case):
