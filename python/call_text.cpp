@@ -203,7 +203,7 @@ bool isEmptyList(const IValue& value) {
 }
 
 std::string programText(CallForm form, const std::string& name, const Arguments& arguments,
-                        const Spelling& spelling, const char* empty_list) {
+                        const Spelling& spelling, const char* empty_list, const std::string& last) {
   std::string parameters, call;
   std::vector<std::string> written;
   for (size_t i = 0; i < arguments.count; ++i) {
@@ -238,6 +238,8 @@ std::string programText(CallForm form, const std::string& name, const Arguments&
         if (i > (method ? 1u : 0u)) call += ", ";
         if (i >= arguments.positional) {
           call += arguments.nameOf(i) + "=";
+        } else if (!last.empty() && i + 1 == arguments.positional) {
+          call += last + "=";
         }
         call += written[i];
       }

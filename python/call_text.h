@@ -74,9 +74,9 @@ void checkNames(const Arguments& arguments);
 bool mayBeNumbers(const IValue& value);
 bool isEmptyList(const IValue& value);
 // The program text; lists without elements are declared as `empty_list`. `name` is the function's, or
-// the sign.
+// the sign. The last argument by position goes to the parameter `last`, unless that is empty.
 std::string programText(CallForm form, const std::string& name, const Arguments& arguments,
-                        const Spelling& spelling, const char* empty_list);
+                        const Spelling& spelling, const char* empty_list, const std::string& last);
 // What messages say of the arguments.
 std::string describeTypes(const Arguments& arguments);
 

@@ -102,6 +102,8 @@ std::vector<uint64_t> CalleeSchemas::numberChoices(const Arguments& arguments,
         const Type* type = declaredType(*schema, arguments, i);
         if (type && fits(*type, arguments.values[i], form)) choice |= uint64_t{1} << i;
       }
+      // Where overloads for ints and for floats stand side by side, a boolean is neither.
+      if (form == ArgumentForm::Truths && hasOverloadForInts(arguments, choice)) continue;
       add(choice);
     }
     return choices;
@@ -116,6 +118,35 @@ std::vector<uint64_t> CalleeSchemas::numberChoices(const Arguments& arguments,
     add(all & uint64_t{1} << i);
   }
   return choices;
+}
+
+bool CalleeSchemas::hasOverloadForInts(const Arguments& arguments, uint64_t choice) const {
+  for (const FunctionSchema* schema : schemas_) {
+    for (size_t i = 0; i < arguments.count; ++i) {
+      if ((choice >> i & 1) == 0 || !arguments.values[i].isBool()) continue;
+      const Type* type = declaredType(*schema, arguments, i);
+      if (type && type->kind() == TypeKind::Int) return true;
+    }
+  }
+  return false;
+}
+
+std::string CalleeSchemas::parameterOfName(const Arguments& arguments) const {
+  if (arguments.named_numbers == 0 || arguments.positional == 0 ||
+      arguments.positional != arguments.count) {
+    return "";
+  }
+  const size_t last = arguments.count - 1;
+  if ((arguments.named_numbers >> last & 1) == 0) return "";
+  bool takes_sizes = false;
+  std::string name;
+  for (const FunctionSchema* schema : schemas_) {
+    const Type* type = declaredType(*schema, arguments, last);
+    if (!type) continue;
+    takes_sizes |= isListOf(*type, TypeKind::Int);
+    if (type->kind() == TypeKind::Int) name = schema->arguments()[last].name;
+  }
+  return takes_sizes ? name : "";
 }
 
 std::vector<Spelling> CalleeSchemas::otherSpellings(const Arguments& arguments) const {

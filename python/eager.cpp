@@ -133,16 +133,16 @@ constexpr const char* kNoNumber = "a dtype is no number to compute with";
 
 // Null when it does not compile; `why` gets the message of the first try.
 std::unique_ptr<CompiledCall> tryCompile(EagerObject::State& state, const Arguments& arguments,
-                                         const Spelling& spelling,
-                                         const std::vector<const char*>& empty_lists,
+                                         const Spelling& spelling, const CalleeSchemas& schemas,
                                          std::string& why) {
   bool has_empty = false;
   for (size_t i = 0; i < arguments.count; ++i) has_empty |= isEmptyList(arguments.values[i]);
-  for (const char* empty_list : empty_lists) {
+  const std::string last = schemas.parameterOfName(arguments);
+  for (const char* empty_list : schemas.emptyListTypes(arguments)) {
     try {
       ++state.texts;
       auto compiled =
-          compileText(programText(state.form, state.text, arguments, spelling, empty_list));
+          compileText(programText(state.form, state.text, arguments, spelling, empty_list, last));
       compiled->spelling = spelling;
       if (spelling.form == ArgumentForm::Numbers && !readAsNumbers(*compiled, arguments)) continue;
       if (arguments.named_numbers != 0 && computesWithNames(*compiled, arguments)) {
@@ -194,14 +194,13 @@ std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& argumen
   checkNames(arguments);
   std::string why;
   const CalleeSchemas schemas(state.form, state.text);
-  const std::vector<const char*> empty_lists = schemas.emptyListTypes(arguments);
-  if (auto compiled = tryCompile(state, arguments, first, empty_lists, why)) {
+  if (auto compiled = tryCompile(state, arguments, first, schemas, why)) {
     return keep(std::move(compiled));
   }
   for (const Spelling& spelling : schemas.otherSpellings(arguments)) {
     if (why == kNoNumber) break;  // as a literal it would be one
     spell(arguments, spelling);
-    auto compiled = tryCompile(state, arguments, spelling, empty_lists, why);
+    auto compiled = tryCompile(state, arguments, spelling, schemas, why);
     if (!compiled) continue;
     if (!state.calls.count(base_key)) {
       auto redirect = std::make_shared<CompiledCall>();

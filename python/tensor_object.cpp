@@ -91,7 +91,8 @@ PyObject* binary(PyObject* a, PyObject* b) {
   return callEager(expressions[kWhich], args, 2, true);
 }
 
-// Of a number and a tensor as of the tensor and the number: the signs want the tensor first.
+// Of a number and a tensor as of the tensor and the number: the signs want the tensor first, and know
+// booleans only behind it.
 template <Expression kWhich>
 PyObject* commutative(PyObject* a, PyObject* b) {
   return isTensor(a) ? binary<kWhich>(a, b) : binary<kWhich>(b, a);
@@ -626,9 +627,9 @@ void addTensorType(PyObject* module) {
       {Py_nb_int, slot(asInt)},
       {Py_nb_float, slot(asFloat)},
       {Py_nb_index, slot(asIndex)},
-      {Py_nb_add, slot(binary<kAdd>)},
+      {Py_nb_add, slot(commutative<kAdd>)},
       {Py_nb_subtract, slot(binary<kSub>)},
-      {Py_nb_multiply, slot(binary<kMul>)},
+      {Py_nb_multiply, slot(commutative<kMul>)},
       {Py_nb_true_divide, slot(binary<kDiv>)},
       {Py_nb_floor_divide, slot(binary<kFloorDiv>)},
       {Py_nb_remainder, slot(binary<kMod>)},

@@ -162,6 +162,14 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
 
 
 @_method
+def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """A norm of all elements, or along dimensions."""
+    from wick import torch
+
+    return torch.norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@_method
 def lu(self, pivot=True, get_infos=False):
     """The factors in one matrix, and which rows were exchanged."""
     from wick import torch

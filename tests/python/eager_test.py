@@ -132,6 +132,9 @@ class Calls(Case):
         self.assertEqual(x.masked_fill(b, True).tolist(), [1, -2])
         self.assertEqual(torch.nn.functional.leaky_relu(x, True).tolist(), [1.5, -2])
         self.assertEqual(torch.nn.functional.pad(x, [1, 0], value=True).tolist(), [1, 1.5, -2])
+        self.assertIs((True * i).dtype, torch.int64)
+        self.assertIs((False + i).dtype, torch.int64)
+        self.assertIs((True + b).dtype, torch.bool)
         # Where an int is wanted they are not.
         for wrong in (lambda: torch.sum(x, dim=True), lambda: x.unsqueeze(False)):
             with self.assertRaises(TypeError):
@@ -174,6 +177,23 @@ class Calls(Case):
         for places in ([mask.long()], (mask.long(),), [mask.long()]):
             picked = torch._unsafe_masked_index(torch.tensor([3.0, 4.0]), mask, places, 2.5)
             self.assertEqual(picked.tolist(), [4.0, 2.5])
+
+    def test_views_of_another_dtype(self):
+        x = torch.ones(3)
+        for view in (x.view(torch.int32), x.view(dtype=torch.int32)):
+            self.assertEqual((view.shape, view.dtype, view[0].item()), ((3,), torch.int32, 0x3F800000))
+        self.assertEqual(x.view(torch.uint8).shape, (12,))
+        self.assertEqual(torch.ones(4).view(torch.float64).shape, (2,))
+        self.assertEqual(x.view(3).dtype, torch.float32)
+
+    def test_norms(self):
+        x = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+        self.assertEqual((x.norm().item(), x.norm(1).item(), x.norm("fro").item()), (5, 7, 5))
+        self.assertEqual(x.norm(dim=1).tolist(), [5, 0])
+        self.assertEqual(x.norm(2, dim=1, keepdim=True).tolist(), [[5], [0]])
+        self.assertEqual(x.norm("fro", dim=(0, 1)).item(), 5)
+        self.assertEqual(x.norm(keepdim=True).shape, (1, 1))
+        self.assertIs(x.norm(2, dtype=torch.float64).dtype, torch.float64)
 
     def test_flags_that_choose_a_function(self):
         x = torch.arange(16.0).view(1, 1, 4, 4)
