@@ -291,7 +291,9 @@ int setItem(PyObject* self, PyObject* index, PyObject* value) {
   return guardedStatus([&] {
     if (!value) raise(PyExc_TypeError, "elements of a tensor cannot be deleted");
     if (Tracer* tracer = Tracer::active()) notePlace(*tracer);
-    const Subscripts target(tensorOf(self, "subscript"), index);
+    // A boolean alone says whether anything is written, with the conversion that copies have.
+    if (index == Py_False) return;
+    const Subscripts target(tensorOf(self, "subscript"), index == Py_True ? Py_None : index);
     const Interruptible interruptible;
     assign(target, value);
   });

@@ -95,8 +95,10 @@ def __rfloordiv__(self, other):
 
     if not isinstance(other, numbers.Number):
         return NotImplemented
-    # A number does not make a tensor of its own dtype.
-    number = torch.full([], other, dtype=torch.result_type(self, other), device=self.device)
+    # A number does not make a tensor of its own dtype, and wraps around in a smaller one.
+    exact = torch.float64 if isinstance(other, float) else None
+    number = torch.full([], other, dtype=exact, device=self.device)
+    number = number.to(torch.result_type(self, other))
     return torch.floor_divide(number, self)
 
 

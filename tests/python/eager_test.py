@@ -275,6 +275,9 @@ class Calls(Case):
         self.assertIs((2 // torch.tensor([3], dtype=torch.int8)).dtype, torch.int8)
         self.assertIs((2 // torch.tensor(3, dtype=torch.int8)).dtype, torch.int8)
         self.assertIs((2.5 // torch.tensor([3])).dtype, torch.float32)
+        self.assertEqual((1000000 // torch.tensor([3], dtype=torch.int8)).tolist(), [21])
+        self.assertIs(torch.floor_divide(2, torch.tensor([3])).dtype, torch.int64)
+        self.assertIs(torch.floor_divide(2.5, torch.tensor([3])).dtype, torch.float32)
         self.assertEqual((0.3 // torch.tensor([0.1], dtype=torch.float64)).item(), 2)
         for wrong in (lambda: "a" // x, lambda: None & mask, lambda: [1] ^ ints, lambda: 2 @ x):
             with self.assertRaises(TypeError):

@@ -126,6 +126,15 @@ class Setting(Case):
         y.sum().backward()
         self.assertEqual(x.grad.tolist(), [3, 3, 0])
 
+    def test_a_boolean_alone(self):
+        x = torch.zeros(2, dtype=torch.int64)
+        x[False] = torch.ones(5)
+        self.assertEqual(x.tolist(), [0, 0])
+        x[True] = torch.tensor([1.5, 2.5])
+        self.assertEqual(x.tolist(), [1, 2])
+        x[True] = True
+        self.assertEqual(x.tolist(), [1, 1])
+
 
 @needs_pytorch
 class AgainstPyTorch(Case):
