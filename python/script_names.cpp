@@ -251,7 +251,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
       const TypePtr type = scriptUnit()->findType(PyUnicode_AsUTF8(found.get()));
       if (SugaredValuePtr value = type ? sugaredType(type) : nullptr) return value;
     }
-    throwCompileError(range, "the class '{}' means nothing to a program", class_name);
+    throwCompileError(range, "the class '{}' has no meaning in a program", class_name);
   }
   if (PyCallable_Check(object) && !isTensor(object)) {
     const Owned found = askScripting("_function_for", object);
@@ -259,7 +259,9 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
       return std::make_shared<FunctionValue>(function);
     }
     if (PyTuple_Check(found.get())) return keptFunction(found.get());
-    throwCompileError(range, "'{}' is no function with a source", name);
+    throwCompileError(
+        range, "'{}' is a {}, which a program cannot call: it has no source that can be compiled",
+        name, Py_TYPE(object)->tp_name);
   }
   IValue value;
   if (!isTensor(object) && !PyList_Check(object) && !PyDict_Check(object) &&

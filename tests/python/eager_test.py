@@ -24,6 +24,13 @@ def run(code):
     return subprocess.run(command, capture_output=True, text=True, timeout=100)
 
 
+def nested(levels):
+    made = 1.0
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
 class Names(Case):
     def test_namespaces(self):
         x = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
@@ -333,6 +340,24 @@ class Objects(Case):
             (lambda: torch.ones(2).size() + [1], TypeError, 'concatenate tuple (not "list")'),
             (lambda: torch.ones(2).item(), ValueError, "only one element tensors"),
             (lambda: float(torch.ones(2)), ValueError, "only one element tensors"),
+            (lambda: delattr(tracked, "data"), AttributeError, "data cannot be deleted"),
+            (lambda: wick.Tensor([1], dtype=torch.int8), TypeError, "Tensor takes no keywords"),
+            (lambda: len(torch.tensor(1)), TypeError, "len() of a 0-d tensor"),
+            (lambda: iter(torch.tensor(1)), TypeError, "iteration over a 0-d tensor"),
+            (lambda: [1][torch.tensor(1.0)], TypeError, "only integer tensors of a single element"),
+            (lambda: pickle.dumps(torch.eye(2).to_sparse()), TypeError, "only dense tensors can be"),
+            (lambda: copy.deepcopy(tracked * 2), RuntimeError, "created explicitly by the user"),
+            (lambda: wick._C._number(0, 99), ValueError, "99 has no name here"),
+            (lambda: torch.ones(2) + 2**64, OverflowError, "int too large for 64 bits"),
+            (lambda: torch.finfo(torch.int8), TypeError, "requires a floating point input type"),
+            (lambda: torch.iinfo(torch.float32), TypeError, "requires an integer input type"),
+            (lambda: torch.ones(2).type("torch.Nothing"), ValueError, "invalid type: 'torch.Nothing'"),
+            (lambda: torch.set_printoptions(profile="wide"), ValueError, "unknown profile 'wide'"),
+            (lambda: torch.set_printoptions(sci_mode=3), ValueError, "True, False or None"),
+            (lambda: torch.set_printoptions(precision=101), ValueError, "more than 100 digits"),
+            (lambda: torch.tensor(nested(70)), ValueError, "too many dimensions"),
+            (lambda: torch.load("x", map_location="cuda"), RuntimeError, "only the CPU is known"),
+            (lambda: wick.not_there, AttributeError, "has no attribute 'not_there'"),
             (lambda: torch.ones(2).size(3), IndexError, "in range of [-1, 0], but got 3"),
             (lambda: torch.ones(2).size(0, 1), TypeError, "size() takes at most one dimension"),
             (lambda: delattr(tracked, "requires_grad"), AttributeError, "cannot be deleted"),

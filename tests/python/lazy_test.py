@@ -396,10 +396,16 @@ class Lazy(unittest.TestCase):
                 self.assertEqual(gradients[1].device.type, "lazy")
 
     def test_the_cache_needs_room(self):
-        with self.assertRaises(ValueError):
-            lazy.set_cache_size(0)
-        with self.assertRaises(TypeError):
-            lazy.set_cache_size("many")
+        for wrong, error, message in [
+            (lambda: lazy.set_cache_size(0), ValueError, "expected at least one graph"),
+            (lambda: lazy.set_cache_size("many"), TypeError, "expected an int, got str"),
+            (lambda: lazy.set_rolling(1), TypeError, "set_rolling: expected a bool, got int"),
+            (lambda: lazy.set_device(3), TypeError, "expected a device or its name, got int"),
+            (lambda: lazy.set_device("meta"), RuntimeError, "cannot be on meta; expected cpu or cuda"),
+            (lambda: lazy.set_device("gpu"), RuntimeError, "expected one of cpu, cuda, lazy, meta"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                wrong()
         lazy.set_cache_size(512)
 
 

@@ -29,6 +29,10 @@ def _rebuild_parameter(data, requires_grad):
 _LoadResult = collections.namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
 
+def _wrong_part(expected, name, found):
+    return TypeError(f"expected a {expected} as '{name}', got {type(found).__name__}")
+
+
 class _Handle:
     """Takes a hook back."""
 
@@ -145,13 +149,13 @@ class Module:
     def register_parameter(self, name, parameter):
         self._check_name(name)
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise TypeError(f"'{name}' is no Parameter")
+            raise _wrong_part("Parameter", name, parameter)
         self._parameters[name] = parameter
 
     def register_buffer(self, name, tensor, persistent=True):
         self._check_name(name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"'{name}' is no Tensor")
+            raise _wrong_part("Tensor", name, tensor)
         self._buffers[name] = tensor
         if not persistent:
             self._non_persistent.add(name)
@@ -159,7 +163,7 @@ class Module:
     def add_module(self, name, module):
         self._check_name(name)
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"'{name}' is no Module")
+            raise _wrong_part("Module", name, module)
         self._modules[name] = module
 
     register_module = add_module
