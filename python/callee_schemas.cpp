@@ -70,6 +70,8 @@ const Type& withoutOptional(const TypePtr& type) {
 }
 
 CalleeSchemas::CalleeSchemas(CallForm form, const std::string& name) {
+  // A function of the library may be compiled for its schema.
+  const WithoutGil others;
   GraphFunction scratch("probe", std::make_shared<Graph>());
   const SugaredValuePtr callee = calleeOf(form, name, scratch);
   if (const auto* builtin = dynamic_cast<const BuiltinFunction*>(callee.get())) {

@@ -127,6 +127,7 @@ std::shared_ptr<PythonNames> namesOf(const py::object& lookup) {
 
 ScriptFunction declareFunction(const std::string& qualified_name, const std::string& text,
                                const std::string& file, size_t line, const py::object& lookup) {
+  const CompileTurn turn;
   const std::vector<Def> definitions = parseDefinitions(text, file, line);
   if (definitions.size() != 1) throw UsageError("expected the source of one function");
   CompilationUnit& unit = *scriptUnit();
@@ -141,6 +142,7 @@ ScriptFunction declareFunction(const std::string& qualified_name, const std::str
 // Returns the qualified name.
 std::string declareClass(const std::string& qualified_name, const std::string& text,
                          const std::string& file, size_t line, const py::object& lookup) {
+  const CompileTurn turn;
   const auto source = std::make_shared<const Source>(text, file, line);
   const List<Stmt> statements = Parser(source).parseModule();
   if (statements.size() != 1 || statements[0].kind() != TK_CLASS_DEF) {
@@ -154,6 +156,7 @@ std::string declareClass(const std::string& qualified_name, const std::string& t
 }
 
 void compileClass(const std::string& qualified_name) {
+  const CompileTurn turn;
   const ClassTypePtr type = scriptUnit()->findClass(qualified_name);
   if (!type) return;  // named tuples and enums have no methods
   for (Function* method : type->methods()) method->ensureDefined();
@@ -167,6 +170,7 @@ TypePtr typeFromText(const std::string& text, const py::object& lookup) {
 ScriptModule makeModule(const std::string& class_name, const py::list& attributes,
                         const py::object& method_source, const py::object& lookup,
                         bool is_container) {
+  const CompileTurn turn;
   CompilationUnit& unit = *scriptUnit();
   const std::string name = unit.findType(class_name) ? unit.mangle(class_name) : class_name;
   auto info = std::make_shared<ModuleInfo>();
@@ -212,6 +216,7 @@ ScriptModule makeModule(const std::string& class_name, const py::list& attribute
 }
 
 void compileMethods(const ScriptModule& self, const std::vector<std::string>& names) {
+  const CompileTurn turn;
   for (const std::string& name : names) {
     declareMethod(self.info, name);
     if (Function* method = self.info->type->findMethod(name)) method->ensureDefined();
@@ -331,18 +336,26 @@ void addFunctions(py::module_& m) {
                              [](const ScriptFunction& f) { return f.function->qualifiedName(); })
       .def_property_readonly("name", [](const ScriptFunction& f) { return f.function->name(); })
       .def_property_readonly("schema",
-                             [](const ScriptFunction& f) { return f.function->schema().str(); })
+                             [](const ScriptFunction& f) {
+                               const CompileTurn turn;
+                               return f.function->schema().str();
+                             })
       .def_property_readonly("graph",
                              [](const ScriptFunction& f) {
+                               const CompileTurn turn;
                                f.function->ensureDefined();
                                return ScriptGraph{f.function->graph()};
                              })
       .def("optimized_graph",
            [](const ScriptFunction& f) {
+             const CompileTurn turn;
              f.function->ensureDefined();
              return optimized(*f.function);
            })
-      .def("_compile", [](const ScriptFunction& f) { f.function->ensureDefined(); });
+      .def("_compile", [](const ScriptFunction& f) {
+        const CompileTurn turn;
+        f.function->ensureDefined();
+      });
   py::class_<ScriptValue> value(m, "ScriptObject",
                                 "An object of a script class, an enum or a future.");
   forbidNew(value);
@@ -399,6 +412,7 @@ void addModules(py::module_& m) {
            })
       .def("dot",
            [](const ScriptModule& s, const std::string& name) {
+             const CompileTurn turn;
              GraphFunction& method = s.module.method(name);
              method.ensureDefined();
              return printDot(*method.graph(), {s.module.object().get()});
@@ -437,9 +451,14 @@ void addModules(py::module_& m) {
            })
       .def("save_to_bytes",
            [](const ScriptModule& s, const py::dict& extra) {
+             const CompileTurn turn;
              return py::bytes(saveModuleToString(s.module, saveOptions(extra)));
            })
-      .def("code", [](const ScriptModule& s) { return ModuleArchive(s.module).code(); })
+      .def("code",
+           [](const ScriptModule& s) {
+             const CompileTurn turn;
+             return ModuleArchive(s.module).code();
+           })
       .def("freeze",
            [](const ScriptModule& s, std::vector<std::string> methods, bool optimize) {
              const WithoutGil others;
@@ -454,6 +473,7 @@ void addModules(py::module_& m) {
   m.def("_make_module", makeModule);
   // A module whose forward calls the function, as archives hold functions.
   m.def("_module_of_function", [](const ScriptFunction& f) {
+    const CompileTurn turn;
     ModuleBuilder builder("PlainFunction");
     f.function->ensureDefined();
     builder.defineCall("forward", *f.function);

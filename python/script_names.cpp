@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "core/conform.h"
 #include "core/error.h"
 #include "frontend/builtin_table.h"
@@ -213,6 +215,28 @@ Owned askScripting(const char* question, PyObject* object) {
 }
 
 }  // namespace
+
+namespace {
+
+std::mutex& compileMutex() {
+  static auto& made = *new std::mutex;  // threads may outlive main
+  return made;
+}
+thread_local int compile_turns = 0;
+
+}  // namespace
+
+CompileTurn::CompileTurn() {
+  if (compile_turns == 0) {
+    const WithoutGil others;
+    compileMutex().lock();
+  }
+  ++compile_turns;
+}
+
+CompileTurn::~CompileTurn() {
+  if (--compile_turns == 0) compileMutex().unlock();
+}
 
 const std::shared_ptr<CompilationUnit>& scriptUnit() {
   static auto* unit = new std::shared_ptr<CompilationUnit>(std::make_shared<CompilationUnit>());

@@ -269,12 +269,14 @@ class Recording {
   }
 
   py::object function(const std::string& qualified_name) {
+    const CompileTurn turn;
     CompilationUnit& unit = *scriptUnit();
     GraphFunction* made = unit.createFunction(unit.mangle(qualified_name), graph());
     keepOwners();
     return given(scriptFunctionObject(made, scriptUnit()));
   }
   void method(const py::object& module, const std::string& name) {
+    const CompileTurn turn;
     const IValue value = valueOf(module);
     const ClassTypePtr type = value.toObject().type();
     if (type->findMethod(name)) throw UsageError("the module has a method '" + name + "' already");

@@ -4,6 +4,8 @@ import enum
 import functools
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -360,6 +362,36 @@ class Modules(Case):
                 wrong()
         with self.assertRaisesRegex(TypeError, "expected the source of one class"):
             wick._C._declare_class("__torch__.A", "x = 1\n", "a.py", 1, lambda name: None)
+
+    def test_threads_that_compile_at_once(self):
+        """The compiler asks Python for names, and Python may go on with another thread then."""
+        code = (
+            "import linecache, sys, threading\n"
+            "from wick import jit, torch\n"
+            "sys.setswitchinterval(1e-6)\n"
+            "def made(n):\n"
+            "    text = f'def f{n}(x):\\n    return torch.relu(x * {n}) + helper(x)\\n'\n"
+            "    linecache.cache[f'<f{n}>'] = len(text), None, text.splitlines(True), f'<f{n}>'\n"
+            "    names = {'torch': torch, 'helper': helper}\n"
+            "    exec(compile(text, f'<f{n}>', 'exec'), names)\n"
+            "    return names[f'f{n}']\n"
+            "linecache.cache['<h>'] = 40, None, ['def helper(x):\\n', '    return x + 1\\n'], '<h>'\n"
+            "exec(compile('def helper(x):\\n    return x + 1\\n', '<h>', 'exec'))\n"
+            "functions = [made(n) for n in range(40)]\n"
+            "x, wrong = torch.ones(1), []\n"
+            "def work(k):\n"
+            "    for n in range(40):\n"
+            "        at = (n * 7 + k) % 40\n"
+            "        if jit.script(functions[at])(x).item() != at + 2: wrong.append(at)\n"
+            "        jit.trace(lambda a: a * k, (x,), check_trace=False)(x)\n"
+            "threads = [threading.Thread(target=work, args=(k,)) for k in range(16)]\n"
+            "for t in threads: t.start()\n"
+            "for t in threads: t.join()\n"
+            "print(wrong)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.stdout.strip(), "[]", done.stderr)
 
     def test_many_threads(self):
         made = jit.script(self.net)
