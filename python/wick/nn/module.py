@@ -1,6 +1,7 @@
 """Module and Parameter."""
 
 import collections
+import collections.abc
 import weakref
 
 from wick import _C
@@ -308,6 +309,8 @@ class Module:
         return state
 
     def load_state_dict(self, state_dict, strict=True):
+        if not isinstance(state_dict, collections.abc.Mapping):
+            raise TypeError(f"expected a dict of tensors as the state, got {type(state_dict).__name__}")
         own = self.state_dict()
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -317,7 +320,9 @@ class Module:
         if strict and unexpected:
             problems.append("Unexpected key(s) in state_dict: " + ", ".join(map(repr, unexpected)))
         for name, tensor in own.items():
-            if name in state_dict and state_dict[name].shape != tensor.shape:
+            if name in state_dict and not isinstance(state_dict[name], Tensor):
+                problems.append(f"expected a Tensor as {name}, got {type(state_dict[name]).__name__}")
+            elif name in state_dict and state_dict[name].shape != tensor.shape:
                 problems.append(
                     f"size mismatch for {name}: copying a param with shape "
                     f"{state_dict[name].shape} from checkpoint, the shape in current model is "
