@@ -107,7 +107,8 @@ class WriteNode : public Node {
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
     if (!gradients[0].defined()) return std::vector<Tensor>(next().size());
     // In the order of the base's elements in memory, whatever that of the gradient is.
-    Tensor whole = Tensor::emptyStrided(base_.sizes, base_.strides, gradients[0].dtype());
+    Tensor whole = Tensor::emptyStrided(base_.sizes, base_.strides, gradients[0].dtype(),
+                                        gradients[0].device());
     kCopy(whole, gradients[0], false);
     std::vector<Tensor> results = write_->apply({overlap_.copyOfPart(whole)});
     results.resize(next().size());

@@ -129,7 +129,7 @@ Tensor take(Managed* managed, const DLTensor& tensor, bool writable) {
 template <class Managed>
 struct Given {
   Managed managed{};
-  Tensor tensor;
+  Ref<Storage> lent;  // keeps the memory, and keeps it where it is
   DimVector sizes;
   DimVector strides;
 };
@@ -150,13 +150,20 @@ void checkGivable(const Tensor& tensor) {
   }
 }
 
+// A loan of the tensor's memory: whatever becomes of the tensor, the memory stays.
+Ref<Storage> lentStorage(const Tensor& tensor) {
+  const Ref<Storage>& memory = tensor.storage();
+  return Storage::borrow(memory->data(), memory->bytes(),
+                         std::make_shared<const Ref<Storage>>(memory), {}, memory->writable());
+}
+
 template <class Managed>
 Managed* give(const Tensor& tensor) {
   if (!tensor.device().isCpu()) {
     refuse("expected a tensor on the CPU, got one on {}", tensor.device().str());
   }
   auto given = std::make_unique<Given<Managed>>();
-  given->tensor = tensor;
+  given->lent = lentStorage(tensor);
   given->sizes = DimVector(tensor.sizes());
   given->strides = DimVector(tensor.strides());
   DLTensor& out = given->managed.dl_tensor;

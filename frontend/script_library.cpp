@@ -34,7 +34,7 @@ def ge(a: NUMBER, b: Tensor) -> Tensor:
 def remainder(a: NUMBER, b: Tensor) -> Tensor:
     return torch.remainder(torch.scalar_tensor(a, dtype=b.dtype, device=b.device), b)
 def floor_divide(a: NUMBER, b: Tensor) -> Tensor:
-    return torch.floor_divide(torch.scalar_tensor(a, device=b.device), b)
+    return torch.floor_divide(torch.scalar_tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
 )script";
   constexpr const char* kRest = R"script(
 def __and__(a: int, b: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 #include "lazy/graph.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -25,6 +27,11 @@ constexpr size_t kMaxRecords = 4096;
 
 std::recursive_mutex& mutex() {
   static std::recursive_mutex& made = *new std::recursive_mutex;  // threads may outlive main
+  // A process that is forked while another thread runs a graph would wait for that thread for ever. So
+  // forks wait for the graph, and the child, which has another thread than the owner, gets a new mutex.
+  static const int forks = pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); },
+                                          [] { new (&mutex()) std::recursive_mutex; });
+  static_cast<void>(forks);
   return made;
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "autograd/checkpoint.h"
 #include "autograd/custom_function.h"
 #include "autograd/engine.h"
@@ -49,6 +51,14 @@ py::tuple runGrad(const py::object& outputs, const py::object& inputs, const py:
   return tupleOf(withoutGil([&] {
     return autograd::gradientsOf(out, in, grads, {retain_graph, create_graph}, allow_unused);
   }));
+}
+
+std::shared_ptr<SharedObject> callable(const py::object& hook, const char* what) {
+  if (PyCallable_Check(hook.ptr()) == 0) {
+    raise(PyExc_TypeError,
+          fmt::format("{}: expected a function, got {}", what, Py_TYPE(hook.ptr())->tp_name));
+  }
+  return std::make_shared<SharedObject>(Owned::share(hook.ptr()));
 }
 
 // Calls a hook of Python's; an exception ends the walk.
@@ -124,10 +134,15 @@ class PythonFunction : public autograd::CustomFunction {
     try {
       auto python_context = py::reinterpret_borrow<py::object>(context_->get());
       auto& context = python_context.cast<Context&>();
-      context.context = &ctx;
-      std::vector<Tensor> out = f(python_context);
-      context.context = nullptr;
-      return out;
+      // Whoever keeps the object must not reach the context later, in whichever way this ends.
+      struct Valid {
+        Valid(Context& of, autograd::FunctionContext& now)
+            : of(of), before(std::exchange(of.context, &now)) {}
+        ~Valid() { of.context = before; }
+        Context& of;
+        autograd::FunctionContext* const before;
+      } const valid(context, ctx);
+      return f(python_context);
     } catch (py::error_already_set& error) {
       error.restore();
       throwFromPython();
@@ -181,7 +196,9 @@ py::object runCheckpoint(const py::object& function, bool preserve_random_state,
 }
 
 void addFunctions(py::module_& m) {
-  py::class_<Context>(m, "FunctionContext", py::dynamic_attr())
+  py::class_<Context> context(m, "FunctionContext", py::dynamic_attr());
+  forbidNew(context);
+  context
       .def("save_for_backward",
            [](Context& self, const py::args& args) {
              self.known().saveForBackward(tensorsOf(args, "save_for_backward"));
@@ -206,18 +223,20 @@ void addFunctions(py::module_& m) {
 
 void addAutograd(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
-  py::class_<autograd::HookHandle>(m, "HookHandle", "What a registration can be taken back with.")
-      .def("remove", [](autograd::HookHandle& self) { self.remove(); });
+  py::class_<autograd::HookHandle> handle(m, "HookHandle",
+                                          "What a registration can be taken back with.");
+  forbidNew(handle);
+  handle.def("remove", [](autograd::HookHandle& self) { self.remove(); });
   m.def("_backward", runBackward);
   m.def("_grad", runGrad);
   m.def("_register_hook", [](const py::object& tensor, const py::object& hook) {
-    const auto held = std::make_shared<SharedObject>(Owned::share(hook.ptr()));
+    const auto held = callable(hook, "register_hook");
     return autograd::registerHook(
         tensorOf(tensor.ptr(), "register_hook"),
         [held](const Tensor& gradient) { return callHook(*held, gradient); });
   });
   m.def("_register_post_accumulate_hook", [](const py::object& tensor, const py::object& hook) {
-    const auto held = std::make_shared<SharedObject>(Owned::share(hook.ptr()));
+    const auto held = callable(hook, "register_post_accumulate_grad_hook");
     const Tensor leaf = tensorOf(tensor.ptr(), "register_post_accumulate_grad_hook");
     return autograd::registerPostAccumulateHook(leaf, [held](Tensor& gradient) {
       const Tensor other = callHook(*held, gradient);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "python/convert.h"
+#include "python/plain_types.h"
 #include "python/tensor_object.h"
 
 namespace wick::python {
@@ -59,11 +60,6 @@ void tupleToList(IValue& value) {
 bool isListOfNumbers(const IValue& value) {
   if (!value.isList() || value.toList().elements.empty()) return false;
   return std::ranges::all_of(value.toList().elements, &IValue::isNumber);
-}
-
-// Whether the last two forms can change this argument.
-bool mayBeNumbers(const IValue& value) {
-  return value.isBool() || isListOfNumbers(value);
 }
 
 // An argument that the last two forms change.
@@ -143,12 +139,15 @@ char markOf(ArgumentForm form) {
 }  // namespace
 
 bool readArguments(Arguments& out) {
+  out.named_numbers = 0;
   for (size_t i = 0; i < out.count; ++i) {
     PyObject* object = out.objects[i];
     if (isTensor(object) && tensorIn(object).defined()) {
       out.values[i] = IValue(tensorIn(object));
     } else if (!tryValue(object, out.values[i])) {
       return false;
+    } else if (out.values[i].isInt() && !PyLong_Check(object) && isNamedNumber(object)) {
+      out.named_numbers |= uint64_t{1} << i;
     }
   }
   return true;
@@ -158,13 +157,16 @@ void makeKey(Arguments& arguments, const Spelling& spelling) {
   arguments.key.clear();
   for (size_t i = 0; i < arguments.count; ++i) {
     if (i >= arguments.positional) {
-      PyObject* name =
-          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional));
-      const char* text = PyUnicode_AsUTF8(name);
-      if (!text) throw PythonError();
       arguments.key += '|';
-      arguments.key += text;
+      arguments.key += arguments.nameOf(i);
       arguments.key += '=';
+    }
+    if ((arguments.named_numbers >> i & 1) != 0) {
+      arguments.key += 'y';
+      if (spelling.form == ArgumentForm::Literals) {
+        arguments.key += literalOf(arguments.values[i]) + ';';
+      }
+      continue;
     }
     encode(arguments.values[i], spelling, i, arguments.key);
   }
@@ -176,25 +178,24 @@ void spell(Arguments& arguments, const Spelling& spelling) {
   arguments.key.insert(0, 1, markOf(spelling.form));
 }
 
-std::vector<Spelling> otherSpellings(const Arguments& arguments) {
-  std::vector<Spelling> all;
-  for (const ArgumentForm form : {ArgumentForm::Tuples, ArgumentForm::Literals,
-                                  ArgumentForm::Floats, ArgumentForm::Optionals}) {
-    all.push_back({form, 0});
+std::string Arguments::nameOf(size_t i) const {
+  Py_ssize_t length = 0;
+  PyObject* const name = PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i - positional));
+  const char* text = PyUnicode_AsUTF8AndSize(name, &length);
+  if (!text) throw PythonError();
+  return std::string(text, static_cast<size_t>(length));
+}
+
+void checkNames(const Arguments& arguments) {
+  for (size_t i = arguments.positional; i < arguments.count; ++i) {
+    const auto at = static_cast<Py_ssize_t>(i - arguments.positional);
+    if (PyUnicode_IsIdentifier(PyTuple_GET_ITEM(arguments.names, at)) == 1) continue;
+    raise(PyExc_TypeError, fmt::format("'{}' is no name of a parameter", arguments.nameOf(i)));
   }
-  constexpr size_t kMaxChoices = 4;
-  std::vector<size_t> choices;
-  for (size_t i = 0; i < arguments.count; ++i) {
-    if (mayBeNumbers(arguments.values[i]) && choices.size() < kMaxChoices) choices.push_back(i);
-  }
-  for (const ArgumentForm form : {ArgumentForm::Numbers, ArgumentForm::Truths}) {
-    for (size_t bits = 1; bits < size_t{1} << choices.size(); ++bits) {
-      uint64_t chosen = 0;
-      for (size_t c = 0; c < choices.size(); ++c) chosen |= (bits >> c & 1) << choices[c];
-      all.push_back({form, chosen});
-    }
-  }
-  return all;
+}
+
+bool mayBeNumbers(const IValue& value) {
+  return value.isBool() || isListOfNumbers(value);
 }
 
 bool isEmptyList(const IValue& value) {
@@ -202,7 +203,7 @@ bool isEmptyList(const IValue& value) {
 }
 
 std::string programText(CallForm form, const std::string& name, const Arguments& arguments,
-                        const Spelling& spelling, const char* empty_list) {
+                        const Spelling& spelling, const char* empty_list, const std::string& last) {
   std::string parameters, call;
   std::vector<std::string> written;
   for (size_t i = 0; i < arguments.count; ++i) {
@@ -236,9 +237,9 @@ std::string programText(CallForm form, const std::string& name, const Arguments&
       for (size_t i = method ? 1 : 0; i < arguments.count; ++i) {
         if (i > (method ? 1u : 0u)) call += ", ";
         if (i >= arguments.positional) {
-          call += PyUnicode_AsUTF8(
-              PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
-          call += "=";
+          call += arguments.nameOf(i) + "=";
+        } else if (!last.empty() && i + 1 == arguments.positional) {
+          call += last + "=";
         }
         call += written[i];
       }
@@ -253,9 +254,12 @@ std::string describeTypes(const Arguments& arguments) {
   for (size_t i = 0; i < arguments.count; ++i) {
     if (i > 0) out += ", ";
     if (i >= arguments.positional) {
-      out += PyUnicode_AsUTF8(
-          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
-      out += "=";
+      out += arguments.nameOf(i) + "=";
+    }
+    if ((arguments.named_numbers >> i & 1) != 0) {
+      const bool is_class = PyType_Check(arguments.objects[i]) != 0;  // int for int64
+      out += is_class ? "wick.dtype" : Py_TYPE(arguments.objects[i])->tp_name;
+      continue;
     }
     out += unshapedType(arguments.values[i].type())->annotation();
   }

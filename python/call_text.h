@@ -48,11 +48,15 @@ struct Arguments {
     }
     return count;
   }
+  // Of an argument that is given by name.
+  std::string nameOf(size_t i) const;
+
   const size_t count;  // of values, keywords included
   const size_t positional;
   PyObject* const* const objects;
   PyObject* const names;  // a tuple, or null
   mutable ValueArray<kMaxArguments> values;
+  uint64_t named_numbers = 0;  // as bits: dtypes and their like, which are ints in programs
   std::string key;
 };
 
@@ -63,15 +67,16 @@ void makeKey(Arguments& arguments, const Spelling& spelling);
 // The same from the objects, for a spelling other than the first; what was changed for another is
 // forgotten.
 void spell(Arguments& arguments, const Spelling& spelling);
-// The spellings behind the first, in the order in which they are tried. Which booleans and lists are
-// numbers only the operator knows, so that all choices among a few are tried.
-std::vector<Spelling> otherSpellings(const Arguments& arguments);
+// TypeError for a name that no parameter can have: it would be text of the program.
+void checkNames(const Arguments& arguments);
 
+// Whether the last two forms can change an argument.
+bool mayBeNumbers(const IValue& value);
 bool isEmptyList(const IValue& value);
 // The program text; lists without elements are declared as `empty_list`. `name` is the function's, or
-// the sign.
+// the sign. The last argument by position goes to the parameter `last`, unless that is empty.
 std::string programText(CallForm form, const std::string& name, const Arguments& arguments,
-                        const Spelling& spelling, const char* empty_list);
+                        const Spelling& spelling, const char* empty_list, const std::string& last);
 // What messages say of the arguments.
 std::string describeTypes(const Arguments& arguments);
 

@@ -1,7 +1,9 @@
 // torch.tensor: tensors of Python's numbers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "core/device_backend.h"
 #include "core/scalar.h"
@@ -16,6 +18,14 @@ namespace wick::python {
 namespace {
 
 constexpr size_t kMaxNesting = 64;
+constexpr Py_ssize_t kLooksForSignals = 4096;  // elements from one time to the next
+
+// Elements of quantized dtypes mean nothing without a quantizer.
+void checkDense(DType dtype, const char* what) {
+  if (!isQuantized(dtype)) return;
+  raise(PyExc_TypeError,
+        fmt::format("{}: expected a dtype of dense tensors, got {}", what, toString(dtype)));
+}
 
 bool isNested(PyObject* object) {
   return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) ||
@@ -27,6 +37,21 @@ bool isNested(PyObject* object) {
 class Reader {
  public:
   explicit Reader(const char* what) : what_(what) {}
+
+  // The elements as a tuple, which stays as it is whatever their code does. A sequence that is no list
+  // says itself how many it has.
+  static Owned elementsOf(PyObject* data) {
+    if (PyTuple_Check(data) || PyList_Check(data) || PyRange_Check(data)) {
+      return checked(PySequence_Tuple(data));
+    }
+    const Py_ssize_t count = PySequence_Size(data);
+    check(count < 0 ? -1 : 0);
+    Owned made = checked(PyTuple_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyTuple_SET_ITEM(made.get(), i, checked(PySequence_GetItem(data, i)).leak());
+    }
+    return made;
+  }
 
   void readShape(PyObject* data) {
     PyObject* at = data;
@@ -51,7 +76,7 @@ class Reader {
   // The dtype that all numbers fit into.
   std::optional<DType> join(std::optional<DType> a, DType b) { return a ? promoteTypes(*a, b) : b; }
 
-  void readDType(PyObject* data) {
+  void readDType(PyObject* data, size_t dim) {
     if (PyBool_Check(data)) {
       dtype_ = join(dtype_, DType::Bool);
     } else if (PyLong_Check(data)) {
@@ -65,13 +90,21 @@ class Reader {
     } else if (isArray(data)) {
       dtype_ = join(dtype_, tensorFromArray(data).dtype());
     } else if (isNested(data)) {
-      const Owned fast = checked(PySequence_Fast(data, "expected a sequence"));
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
-        readDType(PySequence_Fast_GET_ITEM(fast.get(), i));
+      if (dim >= sizes_.size()) refuseNested(dim);
+      if (!read_.insert(data).second) return;  // a sequence that is there several times
+      const Owned elements = elementsOf(data);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
+        if (i % kLooksForSignals == 0) check(PyErr_CheckSignals());
+        readDType(PyTuple_GET_ITEM(elements.get(), i), dim + 1);
       }
     } else {
       refuse(data);
     }
+  }
+
+  [[noreturn]] void refuseNested(size_t dim) {
+    raise(PyExc_ValueError,
+          fmt::format("{}: expected a number, not a sequence, at dim {}", what_, dim));
   }
 
   [[noreturn]] void refuse(PyObject* data) {
@@ -96,10 +129,7 @@ class Reader {
       return;
     }
     if (dim == sizes_.size()) {
-      if (isNested(data)) {
-        raise(PyExc_ValueError,
-              fmt::format("{}: expected a number, not a sequence, at dim {}", what_, dim));
-      }
+      if (isNested(data)) refuseNested(dim);
       store(data, into);
       return;
     }
@@ -107,11 +137,19 @@ class Reader {
       raise(PyExc_TypeError, fmt::format("{}: expected a sequence of length {} at dim {}, not {}",
                                          what_, sizes_[dim], dim, Py_TYPE(data)->tp_name));
     }
-    const Owned fast = checked(PySequence_Fast(data, "expected a sequence"));
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.get());
+    const Owned elements = elementsOf(data);
+    const Py_ssize_t count = PyTuple_GET_SIZE(elements.get());
     if (count != sizes_[dim]) raise(PyExc_ValueError, ragged(dim, count));
     for (Py_ssize_t i = 0; i < count; ++i) {
-      fill(PySequence_Fast_GET_ITEM(fast.get(), i), into.select(0, i), dim + 1);
+      if (i % kLooksForSignals == 0) check(PyErr_CheckSignals());
+      PyObject* const element = PyTuple_GET_ITEM(elements.get(), i);
+      const bool again =
+          i > 0 && dim + 1 < sizes_.size() && element == PyTuple_GET_ITEM(elements.get(), i - 1);
+      if (again) {
+        into.select(0, i).copyFrom(into.select(0, i - 1));
+      } else {
+        fill(element, into.select(0, i), dim + 1);
+      }
     }
   }
 
@@ -126,7 +164,13 @@ class Reader {
 
   void store(PyObject* number, const Tensor& into) {
     IValue value;
-    if (!tryValue(number, value) || !value.isNumber()) refuse(number);
+    if (PyLong_CheckExact(number) && isFloating(into.dtype())) {
+      const double real = PyLong_AsDouble(number);  // which may be beyond 64 bits
+      if (real == -1.0 && PyErr_Occurred()) throw PythonError();
+      into.copyFrom(Tensor::scalar(real));
+      return;
+    }
+    if (isNamedNumber(number) || !tryValue(number, value) || !value.isNumber()) refuse(number);
     if (value.isComplex()) {
       if (!isComplex(into.dtype())) {
         raise(PyExc_RuntimeError, "a complex number cannot be converted to a real one");
@@ -142,6 +186,7 @@ class Reader {
   const char* what_;
   DimVector sizes_;
   std::optional<DType> dtype_;
+  std::unordered_set<PyObject*> read_;  // whose dtype is known
 };
 
 struct TensorArguments {
@@ -211,6 +256,7 @@ PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
 PyObject* asTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     const TensorArguments options = parse(arguments, kwargs, "O|OOpp:as_tensor");
+    if (options.dtype && !isTensor(options.data)) checkDense(*options.dtype, "as_tensor");
     if (isTensor(options.data) || isArray(options.data)) {
       const bool known = isTensor(options.data);
       const Tensor tensor =
@@ -235,7 +281,11 @@ PyObject* asTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
 
 PyObject* bytesOf(PyObject*, PyObject* object) {
   return guarded([&] {
-    const Tensor t = tensorOf(object, "pickle").contiguous();
+    const Tensor& given = tensorOf(object, "pickle");
+    if (given.kind() != TensorKind::Dense || !given.device().isCpu()) {
+      raise(PyExc_TypeError, "expected a dense tensor on the CPU");
+    }
+    const Tensor t = given.contiguous();
     const size_t bytes = static_cast<size_t>(t.numel()) * t.itemSize();
     return PyBytes_FromStringAndSize(bytes > 0 ? static_cast<const char*>(t.rawData()) : "",
                                      static_cast<Py_ssize_t>(bytes));
@@ -257,6 +307,10 @@ PyObject* tensorOfBytes(PyObject*, PyObject* arguments) {
                         static_cast<size_t>(t.numel()) * t.itemSize(), t.describe(), length));
     }
     if (length > 0) std::memcpy(t.rawData(), bytes, static_cast<size_t>(length));
+    if (*dtype == DType::Bool &&
+        std::any_of(bytes, bytes + length, [](char byte) { return byte != 0 && byte != 1; })) {
+      raise(PyExc_ValueError, "expected booleans whose bytes are 0 and 1");
+    }
     return tensorObject(t);
   });
 }
@@ -282,9 +336,12 @@ PyMethodDef functions[] = {
 }  // namespace
 
 Tensor tensorFromData(PyObject* data, std::optional<DType> dtype, const char* what) {
+  if (dtype) checkDense(*dtype, what);
   if (isTensor(data)) {
     const Tensor source = tensorOf(data, what).detach();
-    return dtype && *dtype != source.dtype() ? source.to(*dtype) : source.clone();
+    if (dtype && *dtype != source.dtype()) return source.to(*dtype);
+    static const OperatorHandle kClone("aten::clone", "");
+    return source.kind() == TensorKind::Dense ? source.clone() : kClone(source);
   }
   if (isArray(data) && !PyFloat_Check(data) && !PyComplex_Check(data)) {
     const Tensor source = tensorFromArray(data);
@@ -292,7 +349,8 @@ Tensor tensorFromData(PyObject* data, std::optional<DType> dtype, const char* wh
   }
   Reader reader(what);
   reader.readShape(data);
-  if (!dtype) reader.readDType(data);
+  if (!dtype) reader.readDType(data, 0);
+  checkDense(dtype.value_or(reader.dtype()), what);
   Tensor tensor = Tensor::empty(reader.sizes(), dtype.value_or(reader.dtype()));
   if (tensor.numel() > 0 || reader.sizes().size() > 1) reader.fill(data, tensor, 0);
   return tensor;

@@ -9,8 +9,8 @@
 namespace wick::python {
 
 // The value of a Python object, typed by what it is: a list has the type of its elements, joined as
-// in a program. TypeError that names what has no form as a value. RuntimeError (OverflowError) for
-// an int beyond 64 bits.
+// in a program, and what is shared stays shared. TypeError that names what has no form as a value.
+// RuntimeError (OverflowError) for an int beyond 64 bits.
 IValue toValue(PyObject* object);
 // The same; false instead of a TypeError.
 bool tryValue(PyObject* object, IValue& out);
@@ -20,7 +20,7 @@ PyObject* toPython(const IValue& value);
 IValue callPython(PyObject* function, const std::vector<IValue>& arguments);
 // A named tuple of Python's: the class is made once for each name and set of fields.
 PyObject* namedTuple(const std::string& name, const std::vector<std::string>& fields,
-                     const std::vector<IValue>& values);
+                     const Owned& elements);
 
 // Objects of script classes, modules, enums and futures are wrapped by the part that knows them.
 struct ObjectConversion {

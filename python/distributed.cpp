@@ -62,10 +62,10 @@ void addDistributed(PyObject* module) {
   m.def("_distributed_size", [] { return distributed::theGroup()->size(); });
   m.def("_distributed_barrier", barrier);
   m.def("_distributed_broadcast", broadcast);
-  py::class_<GradientExchange>(m, "_GradientExchange")
-      .def(py::init(&makeExchange))
-      .def("finish", finish)
-      .def("set_active", &GradientExchange::setActive);
+  m.def("_GradientExchange", makeExchange);
+  py::class_<GradientExchange> exchange(m, "_GradientExchangeObject");
+  forbidNew(exchange);
+  exchange.def("finish", finish).def("set_active", &GradientExchange::setActive);
 }
 
 }  // namespace wick::python

@@ -19,6 +19,7 @@
 #include "passes/inline_calls.h"
 #include "python/call_plan.h"
 #include "python/call_text.h"
+#include "python/callee_schemas.h"
 #include "python/convert.h"
 #include "python/interrupts.h"
 #include "python/module.h"
@@ -47,6 +48,7 @@ struct EagerObject {
     std::string text;
     std::string qualified;
     bool gives_dtype;
+    size_t texts = 0;  // that were compiled, or did not compile
     // Threads run these without the GIL, while others may compile the same one or forget all.
     std::unordered_map<std::string, std::shared_ptr<CompiledCall>> calls;
     std::string last_key;
@@ -63,9 +65,6 @@ EagerObject::State& stateOf(PyObject* object) {
 }
 
 // ---- compiling ----
-
-const char* const kEmptyListTypes[] = {"List[int]", "List[Tensor]", "List[float]", "List[bool]",
-                                       "List[str]"};
 
 // A copy with the functions of the library taken apart.
 std::shared_ptr<Graph> flattened(const Graph& graph) {
@@ -109,26 +108,47 @@ bool readAsNumbers(const CompiledCall& call, const Arguments& arguments) {
       const Operator* op = use.user->maybeOperator();
       if (!op || use.user->kind() == aten::Int) return false;
       if (use.offset >= op->schema().arguments().size()) return false;
-      TypePtr type = op->schema().arguments()[use.offset].type;
-      if (const auto* optional = type->as<OptionalType>()) type = optional->element();
-      if (type->kind() != TypeKind::Number) return false;
+      const Type& type = withoutOptional(op->schema().arguments()[use.offset].type);
+      if (type.kind() != TypeKind::Number) return false;
     }
   }
   return true;
 }
 
+// Whether the call computes with a dtype or its like as with a number.
+bool computesWithNames(const CompiledCall& call, const Arguments& arguments) {
+  for (size_t i = 0; i < arguments.count; ++i) {
+    if ((arguments.named_numbers >> i & 1) == 0) continue;
+    for (const Use& use : call.function->graph()->inputs()[i]->uses()) {
+      const Operator* op = use.user->maybeOperator();
+      if (!op || use.offset >= op->schema().arguments().size()) continue;
+      const Type& type = withoutOptional(op->schema().arguments()[use.offset].type);
+      if (type.kind() == TypeKind::Number) return true;
+    }
+  }
+  return false;
+}
+
+constexpr const char* kNoNumber = "a dtype is no number to compute with";
+
 // Null when it does not compile; `why` gets the message of the first try.
-std::unique_ptr<CompiledCall> tryCompile(const EagerObject::State& state,
-                                         const Arguments& arguments, const Spelling& spelling,
+std::unique_ptr<CompiledCall> tryCompile(EagerObject::State& state, const Arguments& arguments,
+                                         const Spelling& spelling, const CalleeSchemas& schemas,
                                          std::string& why) {
   bool has_empty = false;
   for (size_t i = 0; i < arguments.count; ++i) has_empty |= isEmptyList(arguments.values[i]);
-  for (const char* empty_list : kEmptyListTypes) {
+  const std::string last = schemas.parameterOfName(arguments);
+  for (const char* empty_list : schemas.emptyListTypes(arguments)) {
     try {
+      ++state.texts;
       auto compiled =
-          compileText(programText(state.form, state.text, arguments, spelling, empty_list));
+          compileText(programText(state.form, state.text, arguments, spelling, empty_list, last));
       compiled->spelling = spelling;
       if (spelling.form == ArgumentForm::Numbers && !readAsNumbers(*compiled, arguments)) continue;
+      if (arguments.named_numbers != 0 && computesWithNames(*compiled, arguments)) {
+        why = kNoNumber;
+        return nullptr;
+      }
       return compiled;
     } catch (const CompileError& error) {
       if (why.empty()) why = error.brief();
@@ -162,19 +182,25 @@ std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& argumen
   };
   const std::string base_key = arguments.key;
   if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
-    if (found->second->spelling == first) return remember(found->second);
-    spell(arguments, found->second->spelling);
+    const Spelling spelling = found->second->spelling;  // other threads may forget the call
+    if (spelling == first) return remember(found->second);
+    spell(arguments, spelling);
     if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
       return remember(other->second);
     }
     readArguments(arguments);
     makeKey(arguments, first);
   }
+  checkNames(arguments);
   std::string why;
-  if (auto compiled = tryCompile(state, arguments, first, why)) return keep(std::move(compiled));
-  for (const Spelling& spelling : otherSpellings(arguments)) {
+  const CalleeSchemas schemas(state.form, state.text);
+  if (auto compiled = tryCompile(state, arguments, first, schemas, why)) {
+    return keep(std::move(compiled));
+  }
+  for (const Spelling& spelling : schemas.otherSpellings(arguments)) {
+    if (why == kNoNumber) break;  // as a literal it would be one
     spell(arguments, spelling);
-    std::unique_ptr<CompiledCall> compiled = tryCompile(state, arguments, spelling, why);
+    auto compiled = tryCompile(state, arguments, spelling, schemas, why);
     if (!compiled) continue;
     if (!state.calls.count(base_key)) {
       auto redirect = std::make_shared<CompiledCall>();
@@ -211,26 +237,38 @@ IValue runFunction(const CompiledCall& call, Arguments& arguments) {
   return callFunction(*call.function, std::move(values), {}, options, &unit);
 }
 
-PyObject* resultObject(const EagerObject::State& state, const CompiledCall& call,
-                       const Arguments& arguments, IValue result) {
-  if (result.isTensor()) {
-    Tensor tensor = std::move(result).toTensor();
-    // What was written to is the same object, as in a += b.
-    for (size_t i = 0; i < arguments.count; ++i) {
-      PyObject* object = arguments.objects[i];
-      if (isTensor(object) && tensorIn(object).impl() == tensor.impl()) return Py_NewRef(object);
-    }
-    return tensorObject(std::move(tensor));
+// A tensor that was written to is the same object, as in a += b.
+PyObject* objectOf(const Arguments& arguments, const IValue& value) {
+  if (!value.isTensor()) return toPython(value);
+  Tensor tensor = value.toTensor();
+  for (size_t i = 0; i < arguments.count; ++i) {
+    PyObject* object = arguments.objects[i];
+    if (isTensor(object) && tensorIn(object).impl() == tensor.impl()) return Py_NewRef(object);
   }
+  return tensorObject(std::move(tensor));
+}
+
+Owned tupleOf(const Arguments& arguments, const std::vector<IValue>& values) {
+  Owned made = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); ++i) {
+    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), objectOf(arguments, values[i]));
+  }
+  return made;
+}
+
+PyObject* resultObject(const EagerObject::State& state, const CompiledCall& call,
+                       const Arguments& arguments, const IValue& result) {
+  if (result.isTensor()) return objectOf(arguments, result);
   // Where programs have lists of tensors, PyTorch's functions give tuples.
   if (result.isList() && call.plan && result.toList().element_type->kind() == TypeKind::Tensor) {
-    return toPython(IValue(makeTuple(result.toList().elements)));
+    return tupleOf(arguments, result.toList().elements).leak();
   }
   if (state.gives_dtype && result.isInt()) {
     return Py_NewRef(numberObject(NumberKind::DType, result.toInt()));
   }
   if (result.isTuple() && call.plan && !call.plan->tuple_fields.empty()) {
-    return namedTuple(call.plan->tuple_name, call.plan->tuple_fields, result.toTuple().elements);
+    return namedTuple(call.plan->tuple_name, call.plan->tuple_fields,
+                      tupleOf(arguments, result.toTuple().elements));
   }
   return toPython(result);
 }
@@ -270,11 +308,24 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
     followed = tracer.result(0);
   }
   if (followed && !result.isTensor()) return followedObject(tracer, result, followed);
-  return resultObject(state, call, arguments, std::move(result));
+  return resultObject(state, call, arguments, result);
+}
+
+// What the text of the call needs: a method has an object, a sign its operands.
+void checkCount(const EagerObject::State& state, size_t positional, PyObject* names) {
+  if (state.form == CallForm::Function || (state.form == CallForm::Method && positional > 0))
+    return;
+  const size_t expected = state.form == CallForm::Binary ? 2 : 1;
+  const size_t given = positional + (names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0);
+  if (positional == expected && given == positional) return;
+  raise(PyExc_TypeError, fmt::format("{}: expected {}{} argument{}, got {}", state.qualified,
+                                     state.form == CallForm::Method ? "at least " : "", expected,
+                                     expected == 1 ? "" : "s", given));
 }
 
 PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t positional,
                    PyObject* names, bool or_not_implemented) {
+  checkCount(state, positional, names);
   Arguments arguments(objects, positional, names);
   if (!readArguments(arguments)) {
     if (or_not_implemented) Py_RETURN_NOTIMPLEMENTED;
@@ -296,45 +347,92 @@ PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t p
   }
   const std::shared_ptr<const CompiledCall> call = find(state, arguments, or_not_implemented);
   if (!call) Py_RETURN_NOTIMPLEMENTED;
-  IValue result = call->plan ? runPlan(*call->plan, arguments) : runFunction(*call, arguments);
-  return resultObject(state, *call, arguments, std::move(result));
+  const IValue result =
+      call->plan ? runPlan(*call->plan, arguments) : runFunction(*call, arguments);
+  return resultObject(state, *call, arguments, result);
 }
 
-// The constructors of PyTorch's Python take requires_grad, which no operator knows.
-Py_ssize_t requiresGradAt(const EagerObject::State& state, PyObject* names) {
-  if (!names || state.form != CallForm::Function) return -1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "requires_grad") == 0)
-      return i;
-  }
-  return -1;
-}
+// ---- keywords that only Python has ----
 
-PyObject* callMarking(EagerObject::State& state, PyObject* const* args, size_t positional,
-                      PyObject* names, Py_ssize_t at) {
-  const auto keywords = static_cast<size_t>(PyTuple_GET_SIZE(names));
-  const size_t skipped = positional + static_cast<size_t>(at);
-  std::vector<PyObject*> others;
-  for (size_t i = 0; i < positional + keywords; ++i) {
-    if (i != skipped) others.push_back(args[i]);
+// A call without what no operator knows: requires_grad of constructors, out=None, and out=(a, b), whose
+// tensors operators take under names of their own.
+class PythonKeywords {
+ public:
+  // Whether a call of a function has such.
+  static bool areIn(PyObject* const* args, size_t positional, PyObject* names) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(names, i);
+      if (is(name, "requires_grad")) return true;
+      if (is(name, "out") && !isTensor(args[positional + static_cast<size_t>(i)])) return true;
+    }
+    return false;
   }
-  const Owned before = checked(PyTuple_GetSlice(names, 0, at));
-  const Owned behind = checked(PyTuple_GetSlice(names, at + 1, PyTuple_GET_SIZE(names)));
-  const Owned other_names = checked(PySequence_Concat(before.get(), behind.get()));
-  const int on = PyObject_IsTrue(args[skipped]);
-  check(on);
-  Owned result(callWith(state, others.data(), positional, other_names.get(), false));
-  if (on != 0) markRequiresGrad(tensorOf(result.get(), state.qualified.c_str()));
-  return result.leak();
-}
+
+  PythonKeywords(const EagerObject::State& state, PyObject* const* args, size_t positional,
+                 PyObject* names)
+      : values_(args, args + positional) {
+    std::vector<Owned> kept;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(names, i);
+      PyObject* const value = args[positional + static_cast<size_t>(i)];
+      if (is(name, "requires_grad")) {
+        const int on = PyObject_IsTrue(value);
+        check(on);
+        requires_grad_ = on != 0;
+      } else if (is(name, "out") && value == Py_None) {
+        continue;
+      } else if (!is(name, "out") || !takeApart(state, value, kept)) {
+        values_.push_back(value);
+        kept.push_back(Owned::share(name));
+      }
+    }
+    names_ = checked(PyTuple_New(static_cast<Py_ssize_t>(kept.size())));
+    for (size_t i = 0; i < kept.size(); ++i) {
+      PyTuple_SET_ITEM(names_.get(), static_cast<Py_ssize_t>(i), kept[i].leak());
+    }
+  }
+
+  PyObject* const* values() const { return values_.data(); }
+  PyObject* names() const { return names_.get(); }
+  bool requiresGrad() const { return requires_grad_; }
+
+ private:
+  static bool is(PyObject* name, const char* text) {
+    return PyUnicode_CompareWithASCIIString(name, text) == 0;
+  }
+
+  // The members of a tuple under the operator's names. False when it has none for so many tensors.
+  bool takeApart(const EagerObject::State& state, PyObject* value, std::vector<Owned>& names) {
+    if (!PyTuple_Check(value) && !PyList_Check(value)) return false;
+    members_ = checked(PySequence_Tuple(value));
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(members_.get()));
+    const std::vector<std::string> out = CalleeSchemas(state.form, state.text).outNames(count);
+    if (out.empty()) return false;
+    for (size_t i = 0; i < count; ++i) {
+      values_.push_back(PyTuple_GET_ITEM(members_.get(), static_cast<Py_ssize_t>(i)));
+      names.push_back(checked(PyUnicode_FromString(out[i].c_str())));
+    }
+    return true;
+  }
+
+  std::vector<PyObject*> values_;
+  Owned names_;
+  Owned members_;
+  bool requires_grad_ = false;
+};
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&] {
     EagerObject::State& state = stateOf(self);
     const auto positional = static_cast<size_t>(PyVectorcall_NARGS(flags));
-    const Py_ssize_t at = requiresGradAt(state, names);
-    return at >= 0 ? callMarking(state, args, positional, names, at)
-                   : callWith(state, args, positional, names, false);
+    if (!names || state.form != CallForm::Function ||
+        !PythonKeywords::areIn(args, positional, names)) {
+      return callWith(state, args, positional, names, false);
+    }
+    const PythonKeywords call(state, args, positional, names);
+    Owned result(callWith(state, call.values(), positional, call.names(), false));
+    if (call.requiresGrad()) markRequiresGrad(tensorOf(result.get(), state.qualified.c_str()));
+    return result.leak();
   });
 }
 
@@ -370,10 +468,15 @@ PyObject* eagerText(PyObject* self, void*) {
   return guarded([&] { return PyUnicode_FromString(stateOf(self).text.c_str()); });
 }
 
+PyObject* eagerTexts(PyObject* self, void*) {
+  return PyLong_FromSize_t(stateOf(self).texts);
+}
+
 PyGetSetDef eager_properties[] = {
     {"__name__", eagerName, nullptr, nullptr, nullptr},
     {"__qualname__", eagerQualname, nullptr, nullptr, nullptr},
     {"_text", eagerText, nullptr, nullptr, nullptr},
+    {"_texts", eagerTexts, nullptr, "How many program texts its calls made.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -470,7 +573,7 @@ PyObject* eagerFunction(CallForm form, const std::string& text, const std::strin
   auto* object = PyObject_New(EagerObject, type);
   if (!object) throw PythonError();
   object->vectorcall = vectorcall;
-  object->state = new EagerObject::State{form, text, qualified, gives_dtype, {}, {}, nullptr};
+  object->state = new EagerObject::State{form, text, qualified, gives_dtype, 0, {}, {}, nullptr};
   return reinterpret_cast<PyObject*>(object);
 }
 

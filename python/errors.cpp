@@ -1,3 +1,4 @@
+#include <deque>
 #include <new>
 #include <string_view>
 
@@ -26,11 +27,58 @@ PyObject* classOf(const RuntimeError& error) {
   return found ? found : PyExc_RuntimeError;
 }
 
-void set(PyObject* type, const char* message) {
-  // Not every message is text: it may quote bytes of a program.
-  Owned text(PyUnicode_DecodeUTF8(
-      message, static_cast<Py_ssize_t>(std::string_view(message).size()), "backslashreplace"));
-  if (text) PyErr_SetObject(type, text.get());
+// Not every message is text: it may quote bytes of a program.
+Owned textOf(std::string_view message) {
+  return Owned(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                                    "backslashreplace"));
+}
+
+void set(PyObject* type, std::string_view message) {
+  const Owned text = textOf(message);
+  if (!text) return;
+  // Some classes of Python are not made of a text alone.
+  const Owned made(PyObject_CallOneArg(type, text.get()));
+  if (made) return PyErr_SetObject(type, made.get());
+  PyErr_Clear();
+  PyErr_SetObject(PyExc_RuntimeError, text.get());
+}
+
+// Exceptions of Python that are on their way through C++, which knows their class and text alone. The one
+// itself comes out, where it is still known: with its own class, its attributes and its traceback.
+struct Underway {
+  std::string class_name, text;
+  PyObject* exception;
+};
+std::deque<Underway>& underway() {
+  static auto* all = new std::deque<Underway>();  // under the GIL
+  return *all;
+}
+constexpr size_t kMostUnderway = 4;
+
+// The exception behind an error, or null.
+Owned takeUnderway(const RuntimeError& error) {
+  std::deque<Underway>& all = underway();
+  for (auto each = all.rbegin(); each != all.rend(); ++each) {
+    if (each->class_name != error.className() || each->text != error.brief()) continue;
+    Owned found(each->exception);
+    all.erase(std::next(each).base());
+    return found;
+  }
+  return Owned();
+}
+
+// Raises the exception again; where it went through programs, their call stack is a note of it.
+bool setUnderway(const RuntimeError& error) {
+  const Owned exception = takeUnderway(error);
+  if (!exception) return false;
+  if (!error.frames().empty()) {
+    const Owned note = textOf(error.what());
+    const Owned added(note ? PyObject_CallMethod(exception.get(), "add_note", "O", note.get())
+                           : nullptr);
+    if (!added) PyErr_Clear();
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  return true;
 }
 
 bool finalizing() {
@@ -40,7 +88,7 @@ bool finalizing() {
 }  // namespace
 
 void raise(PyObject* type, const std::string& message) {
-  set(type, message.c_str());
+  set(type, message);
   throw PythonError();
 }
 
@@ -52,11 +100,12 @@ void setPythonError() noexcept {
   } catch (const RuntimeError& error) {
     // Interrupted by a signal: its handler decides what is raised.
     if (error.className() == "KeyboardInterrupt" && PyErr_CheckSignals() != 0) return;
+    if (setUnderway(error)) return;
     // Python writes the class itself.
     std::string_view message = error.what();
     const std::string prefix = error.className() + ": ";
     if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
-    set(classOf(error), std::string(message).c_str());
+    set(classOf(error), message);
   } catch (const CompileError& error) {
     set(compile_error, error.what());
   } catch (const LoadError& error) {
@@ -87,6 +136,15 @@ void throwFromPython() {
     if (bytes) message = bytes;
   }
   PyErr_Clear();
+  if (value) {
+    if (trace) PyException_SetTraceback(value, trace);
+    std::deque<Underway>& all = underway();
+    all.push_back({name, message, Py_NewRef(value)});
+    if (all.size() > kMostUnderway) {
+      const Owned forgotten(all.front().exception);
+      all.pop_front();
+    }
+  }
   throw RuntimeError(message, name);
 }
 

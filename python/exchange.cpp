@@ -1,7 +1,9 @@
 // Memory shared with numpy and other libraries, both ways.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "autograd/tape.h"
 #include "core/dlpack.h"
@@ -83,29 +85,40 @@ void checkShareable(const Tensor& t) {
   }
 }
 
-// What a view of a tensor's memory keeps.
+// What a view of a tensor's memory keeps: the memory is lent, whatever becomes of the tensor.
 struct BufferOwner {
-  Tensor tensor;
+  explicit BufferOwner(const Tensor& t) : lent(toVersionedDLPack(t)) {
+    for (const int64_t size : t.sizes()) shape.push_back(size);
+    for (const int64_t stride : t.strides()) {
+      strides.push_back(stride * static_cast<Py_ssize_t>(t.itemSize()));
+    }
+  }
+  ~BufferOwner() { lent->deleter(lent); }
+  BufferOwner(const BufferOwner&) = delete;
+  DLManagedTensorVersioned* const lent;
   std::vector<Py_ssize_t> shape, strides;
 };
+
+bool wants(int flags, int what) {
+  return (flags & what) == what;
+}
 
 int getBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guardedStatus([&] {
     const Tensor& t = tensorOf(self, "buffer");
     checkShareable(t);
-    const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!strided && !t.isContiguous()) raise(PyExc_BufferError, "the tensor is not contiguous");
+    const bool strided = wants(flags, PyBUF_STRIDES);
+    if ((!strided || wants(flags, PyBUF_C_CONTIGUOUS)) && !t.isContiguous()) {
+      raise(PyExc_BufferError, "the tensor is not contiguous");
+    }
     if ((flags & PyBUF_WRITABLE) != 0 && !t.storage()->writable()) {
       raise(PyExc_BufferError, "the tensor's memory must not be written");
     }
-    auto owner = std::make_unique<BufferOwner>();
-    owner->tensor = t;
-    const auto bytes = static_cast<Py_ssize_t>(t.itemSize());
-    for (const int64_t size : t.sizes()) owner->shape.push_back(size);
-    for (const int64_t stride : t.strides()) owner->strides.push_back(stride * bytes);
-    static char empty[16];
     view->format = const_cast<char*>(bufferFormat(t.dtype()));
+    auto owner = std::make_unique<BufferOwner>(t);
+    const auto bytes = static_cast<Py_ssize_t>(t.itemSize());
+    static char empty[16];
     if ((flags & PyBUF_FORMAT) == 0) view->format = nullptr;
     view->buf = t.numel() > 0 ? t.rawData() : empty;
     view->len = t.numel() * bytes;
@@ -115,6 +128,9 @@ int getBuffer(PyObject* self, Py_buffer* view, int flags) {
     view->shape = (flags & PyBUF_ND) != 0 ? owner->shape.data() : nullptr;
     view->strides = strided ? owner->strides.data() : nullptr;
     view->suboffsets = nullptr;
+    if (wants(flags, PyBUF_F_CONTIGUOUS) && PyBuffer_IsContiguous(view, 'F') == 0) {
+      raise(PyExc_BufferError, "the tensor is not contiguous column by column");
+    }
     view->internal = owner.release();
     view->obj = Py_NewRef(self);
   });
@@ -133,6 +149,47 @@ struct HeldBuffer {
   }
 };
 
+// Kernels believe that a bool is 0 or 1. What lies between the elements is not looked at.
+void checkBooleans(const Ref<Storage>& memory, const DimVector& sizes, const DimVector& strides) {
+  DimVector once = sizes;  // what is repeated
+  for (size_t i = 0; i < once.size(); ++i) {
+    if (strides[i] == 0 && once[i] > 0) once[i] = 1;
+  }
+  const Tensor bytes = Tensor::fromStorage(memory, DType::Byte, once, strides, 0).contiguous();
+  const std::span<const uint8_t> all(bytes.data<uint8_t>(), static_cast<size_t>(bytes.numel()));
+  const auto wrong = std::ranges::find_if(all, [](uint8_t byte) { return byte > 1; });
+  if (wrong == all.end()) return;
+  raise(PyExc_ValueError,
+        fmt::format("expected booleans whose bytes are 0 and 1, found a byte {}", *wrong));
+}
+
+// A tensor on memory that `held` keeps.
+Tensor tensorOn(const std::shared_ptr<HeldBuffer>& held, void* data, int64_t elements, DType dtype,
+                const DimVector& sizes, const DimVector& strides) {
+  const size_t bytes = static_cast<size_t>(elements) * itemSize(dtype);
+  const std::shared_ptr<const void> owner(held, held.get());
+  Ref<Storage> memory = Storage::borrow(data, bytes, owner, {}, held->view.readonly == 0);
+  if (dtype == DType::Bool) checkBooleans(memory, sizes, strides);
+  return Tensor::fromStorage(std::move(memory), dtype, sizes, strides, 0);
+}
+
+// How many elements lie from the first to the last one.
+int64_t extentOf(const DimVector& sizes, const DimVector& strides) {
+  int64_t extent = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(extent, reach, &extent) || extent > kMaxElements) {
+      raise(PyExc_ValueError, fmt::format("a buffer of sizes {} and strides {} is too large",
+                                          formatInts(sizes), formatInts(strides)));
+    }
+  }
+  return extent;
+}
+
 Tensor tensorOnBuffer(PyObject* object) {
   const auto held = std::make_shared<HeldBuffer>();
   check(PyObject_GetBuffer(object, &held->view, PyBUF_STRIDED_RO | PyBUF_FORMAT));
@@ -146,10 +203,8 @@ Tensor tensorOnBuffer(PyObject* object) {
                       view.format ? view.format : "B", view.itemsize));
   }
   DimVector sizes, strides;
-  int64_t extent = 1;
   for (int i = 0; i < view.ndim; ++i) {
     sizes.push_back(view.shape[i]);
-    if (view.shape[i] == 0) extent = 0;
     if (view.strides[i] < 0) {
       raise(PyExc_ValueError,
             "At least one stride in the given numpy array is negative, and tensors with negative "
@@ -161,13 +216,7 @@ Tensor tensorOnBuffer(PyObject* object) {
     }
     strides.push_back(view.strides[i] / view.itemsize);
   }
-  if (extent > 0) {
-    for (size_t i = 0; i < sizes.size(); ++i) extent += (sizes[i] - 1) * strides[i];
-  }
-  const auto bytes = static_cast<size_t>(extent * view.itemsize);
-  const std::shared_ptr<const void> owner(held, held.get());
-  return Tensor::fromStorage(Storage::borrow(view.buf, bytes, owner, {}, view.readonly == 0),
-                             *dtype, sizes, strides, 0);
+  return tensorOn(held, view.buf, extentOf(sizes, strides), *dtype, sizes, strides);
 }
 
 // A class of numpy; null while it is not imported.
@@ -229,6 +278,10 @@ PyObject* fromBuffer(PyObject*, PyObject* arguments, PyObject* kwargs) {
       return nullptr;
     }
     const DType dtype = dtypeOf(type).value_or(DType::Byte);
+    if (isQuantized(dtype)) {
+      raise(PyExc_TypeError,
+            fmt::format("frombuffer: expected a dtype of dense tensors, got {}", toString(dtype)));
+    }
     const auto held = std::make_shared<HeldBuffer>();
     check(PyObject_GetBuffer(buffer, &held->view, PyBUF_SIMPLE));
     const auto item = static_cast<Py_ssize_t>(itemSize(dtype));
@@ -252,11 +305,7 @@ PyObject* fromBuffer(PyObject*, PyObject* arguments, PyObject* kwargs) {
                         std::max<Py_ssize_t>(count, 1)));
     }
     auto* data = static_cast<char*>(held->view.buf) + offset;
-    const bool readonly = held->view.readonly != 0;
-    const std::shared_ptr<const void> owner(held, held.get());
-    return tensorObject(Tensor::fromStorage(
-        Storage::borrow(data, static_cast<size_t>(count * item), owner, {}, !readonly), dtype,
-        DimVector{count}, DimVector{1}, 0));
+    return tensorObject(tensorOn(held, data, count, dtype, DimVector{count}, DimVector{1}));
   });
 }
 
@@ -285,6 +334,17 @@ PyObject* giveOut(const Tensor& t, bool versioned) {
   return capsuleOf<DLManagedTensor, kPlain>(toDLPack(t));
 }
 
+// A tuple of two numbers, as DLPack's versions and devices are.
+std::pair<int, int> pairOf(PyObject* object, const char* what) {
+  std::pair<int, int> made;
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2) {
+    raise(PyExc_TypeError, fmt::format("__dlpack__: expected a tuple of two ints as {}, got {}",
+                                       what, Py_TYPE(object)->tp_name));
+  }
+  if (!PyArg_ParseTuple(object, "ii", &made.first, &made.second)) throw PythonError();
+  return made;
+}
+
 PyObject* dlpackMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
@@ -294,15 +354,9 @@ PyObject* dlpackMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
                                      &copy)) {
       return nullptr;
     }
-    bool versioned = false;
-    if (version != Py_None) {
-      int major = 0, minor = 0;
-      if (!PyArg_ParseTuple(version, "ii", &major, &minor)) return nullptr;
-      versioned = major >= 1;
-    }
+    const bool versioned = version != Py_None && pairOf(version, "max_version").first >= 1;
     if (device != Py_None) {
-      int type = 0, index = 0;
-      if (!PyArg_ParseTuple(device, "ii", &type, &index)) return nullptr;
+      const int type = pairOf(device, "dl_device").first;
       if (type != 1) {
         raise(PyExc_BufferError,
               fmt::format("__dlpack__: the tensor is in memory of the CPU, which is device type 1, "

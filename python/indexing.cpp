@@ -236,6 +236,10 @@ Tensor withoutLeadingOnes(const Tensor& value, int64_t dims) {
 
 void assign(const Subscripts& target, PyObject* value) {
   IValue given;
+  if (isNamedNumber(value)) {
+    raise(PyExc_TypeError,
+          fmt::format("expected a number or tensor to assign, got {}", Py_TYPE(value)->tp_name));
+  }
   if (!isTensor(value) && tryValue(value, given) && given.isNumber()) {
     if (!target.hasTensors()) {
       if (Tracer* tracer = Tracer::active()) {
@@ -287,7 +291,9 @@ int setItem(PyObject* self, PyObject* index, PyObject* value) {
   return guardedStatus([&] {
     if (!value) raise(PyExc_TypeError, "elements of a tensor cannot be deleted");
     if (Tracer* tracer = Tracer::active()) notePlace(*tracer);
-    const Subscripts target(tensorOf(self, "subscript"), index);
+    // A boolean alone says whether anything is written, with the conversion that copies have.
+    if (index == Py_False) return;
+    const Subscripts target(tensorOf(self, "subscript"), index == Py_True ? Py_None : index);
     const Interruptible interruptible;
     assign(target, value);
   });

@@ -1,5 +1,6 @@
 #include "lazy/lazy.h"
 
+#include "python/interrupts.h"
 #include "python/module.h"
 #include "python/pybind.h"
 
@@ -33,7 +34,10 @@ void addLazy(PyObject* module) {
   m.def("_lazy_set_device",
         [](const std::string& device) { lazy::setDevice(Device::parse(device)); });
   m.def("_lazy_device", [] { return lazy::device().str(); });
-  m.def("_lazy_mark_step", [] { withoutGil(lazy::markStep); });
+  m.def("_lazy_mark_step", [] {
+    const Interruptible interruptible;
+    withoutGil(lazy::markStep);
+  });
   m.def("_lazy_freeze_step", [] { withoutGil(lazy::freezeStep); });
   m.def("_lazy_thaw_step", lazy::thawStep);
   m.def("_lazy_counters", countersAsDict);

@@ -53,7 +53,8 @@ inline void check(int status) {
 // Makes a Python exception of the one that is being handled, by its class. Only within `catch`.
 void setPythonError() noexcept;
 // The other way: a RuntimeError of Wick's that has the class and text of the Python exception that
-// is set, which is cleared. For Python code that Wick calls.
+// is set, which is cleared. For Python code that Wick calls; setPythonError() raises the exception
+// itself again.
 [[noreturn]] void throwFromPython();
 
 // Runs C++ for Python: exceptions become Python's, the result is null then.

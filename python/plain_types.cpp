@@ -272,12 +272,14 @@ PyObject* generatorDevice(PyObject*, void*) {
   return guarded([] { return deviceObject(Device{}); });
 }
 
+constexpr const char* kGeneratorState = "wick.generator_state";
+
 // The state as something that only set_state can read.
 PyObject* getState(PyObject* self, PyObject*) {
   return guarded([&] {
     auto* state = new GeneratorState(GeneratorState::of(generatorIn(self)));
-    PyObject* capsule = PyCapsule_New(state, "wick.generator_state", [](PyObject* held) {
-      delete static_cast<GeneratorState*>(PyCapsule_GetPointer(held, "wick.generator_state"));
+    PyObject* capsule = PyCapsule_New(state, kGeneratorState, [](PyObject* held) {
+      delete static_cast<GeneratorState*>(PyCapsule_GetPointer(held, kGeneratorState));
     });
     if (!capsule) delete state;
     return capsule;
@@ -286,10 +288,12 @@ PyObject* getState(PyObject* self, PyObject*) {
 
 PyObject* setState(PyObject* self, PyObject* capsule) {
   return guarded([&]() -> PyObject* {
-    auto* state =
-        static_cast<GeneratorState*>(PyCapsule_GetPointer(capsule, "wick.generator_state"));
-    if (!state) return nullptr;
-    state->restore(generatorIn(self));
+    if (!PyCapsule_IsValid(capsule, kGeneratorState)) {
+      raise(PyExc_TypeError, fmt::format("set_state: expected what get_state() gave, got {}",
+                                         Py_TYPE(capsule)->tp_name));
+    }
+    static_cast<GeneratorState*>(PyCapsule_GetPointer(capsule, kGeneratorState))
+        ->restore(generatorIn(self));
     return Py_NewRef(self);
   });
 }
@@ -367,6 +371,12 @@ std::optional<int64_t> numberOf(PyObject* object) {
   return std::nullopt;
 }
 
+bool isNamedNumber(PyObject* object) {
+  return numberOf(object) || object == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         object == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+         object == reinterpret_cast<PyObject*>(&PyBool_Type);
+}
+
 PyObject* numberObject(NumberKind kind, int64_t number) {
   const auto found = numbers().find({kind, number});
   if (found == numbers().end()) raise(PyExc_ValueError, fmt::format("{} has no name here", number));
@@ -403,9 +413,13 @@ Device deviceOf(PyObject* object) {
     return Device::parse(bytes);
   }
   if (PyLong_Check(object)) {
-    const long index = PyLong_AsLong(object);
-    if (index < 0 || index > 127)
-      raise(PyExc_RuntimeError, fmt::format("device: index {} is out of range", index));
+    int overflow = 0;
+    const long index = PyLong_AsLongAndOverflow(object, &overflow);
+    if (overflow != 0 || index < 0 || index > 127) {
+      const Owned shown = checked(PyObject_Str(object));
+      raise(PyExc_RuntimeError,
+            fmt::format("device: index {} is out of range", PyUnicode_AsUTF8(shown.get())));
+    }
     return Device{DeviceType::CUDA, static_cast<int8_t>(index)};
   }
   raise(PyExc_TypeError, fmt::format("expected a device, got {}", Py_TYPE(object)->tp_name));
@@ -424,9 +438,15 @@ PyObject* generatorObject(GeneratorRef generator) {
 
 uint64_t seedOf(PyObject* object) {
   const Owned number = checked(PyNumber_Index(object));
-  const unsigned long long value = PyLong_AsUnsignedLongLongMask(number.get());
-  if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred()) throw PythonError();
-  return value;
+  int overflow = 0;
+  const long long small = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  if (overflow == 0) return static_cast<uint64_t>(small);
+  const unsigned long long large = PyLong_AsUnsignedLongLong(number.get());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    raise(PyExc_ValueError, "expected a seed from -2**63 to 2**64 - 1");
+  }
+  return large;
 }
 
 bool isSize(PyObject* object) {

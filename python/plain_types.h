@@ -19,6 +19,9 @@ inline constexpr size_t kNumberKinds = 4;
 
 // The number of any of them; nullopt for other objects.
 std::optional<int64_t> numberOf(PyObject* object);
+// Whether it is one of them, or a type of Python that stands for a dtype: a value that programs carry
+// as an int, and with which nobody computes.
+bool isNamedNumber(PyObject* object);
 // Borrowed; ValueError for a number without a name.
 PyObject* numberObject(NumberKind kind, int64_t number);
 inline PyObject* dtypeObject(DType dtype) {
@@ -40,7 +43,7 @@ struct GeneratorHandle {
 };
 bool isGenerator(PyObject* object);
 PyObject* generatorObject(GeneratorRef generator);
-// The last 64 bits of an int.
+// 64 bits of an int, with a sign or without; ValueError for one that is larger.
 uint64_t seedOf(PyObject* object);
 
 // torch.Size.

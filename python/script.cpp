@@ -1,5 +1,7 @@
 #include "python/script.h"
 
+#include <fmt/format.h>
+
 #include "core/conform.h"
 #include "frontend/parser.h"
 #include "frontend/type_resolver.h"
@@ -49,9 +51,7 @@ struct Unit {
 
 Kwargs kwargsOf(const py::kwargs& kwargs) {
   Kwargs out;
-  for (const auto& [name, value] : kwargs) {
-    out.emplace_back(name.cast<std::string>(), valueOf(value));
-  }
+  for (const auto& [name, value] : kwargs) out.emplace_back(textIn(name), valueOf(value));
   return out;
 }
 
@@ -127,6 +127,7 @@ std::shared_ptr<PythonNames> namesOf(const py::object& lookup) {
 
 ScriptFunction declareFunction(const std::string& qualified_name, const std::string& text,
                                const std::string& file, size_t line, const py::object& lookup) {
+  const CompileTurn turn;
   const std::vector<Def> definitions = parseDefinitions(text, file, line);
   if (definitions.size() != 1) throw UsageError("expected the source of one function");
   CompilationUnit& unit = *scriptUnit();
@@ -141,6 +142,7 @@ ScriptFunction declareFunction(const std::string& qualified_name, const std::str
 // Returns the qualified name.
 std::string declareClass(const std::string& qualified_name, const std::string& text,
                          const std::string& file, size_t line, const py::object& lookup) {
+  const CompileTurn turn;
   const auto source = std::make_shared<const Source>(text, file, line);
   const List<Stmt> statements = Parser(source).parseModule();
   if (statements.size() != 1 || statements[0].kind() != TK_CLASS_DEF) {
@@ -154,6 +156,7 @@ std::string declareClass(const std::string& qualified_name, const std::string& t
 }
 
 void compileClass(const std::string& qualified_name) {
+  const CompileTurn turn;
   const ClassTypePtr type = scriptUnit()->findClass(qualified_name);
   if (!type) return;  // named tuples and enums have no methods
   for (Function* method : type->methods()) method->ensureDefined();
@@ -167,6 +170,7 @@ TypePtr typeFromText(const std::string& text, const py::object& lookup) {
 ScriptModule makeModule(const std::string& class_name, const py::list& attributes,
                         const py::object& method_source, const py::object& lookup,
                         bool is_container) {
+  const CompileTurn turn;
   CompilationUnit& unit = *scriptUnit();
   const std::string name = unit.findType(class_name) ? unit.mangle(class_name) : class_name;
   auto info = std::make_shared<ModuleInfo>();
@@ -212,6 +216,7 @@ ScriptModule makeModule(const std::string& class_name, const py::list& attribute
 }
 
 void compileMethods(const ScriptModule& self, const std::vector<std::string>& names) {
+  const CompileTurn turn;
   for (const std::string& name : names) {
     declareMethod(self.info, name);
     if (Function* method = self.info->type->findMethod(name)) method->ensureDefined();
@@ -245,10 +250,12 @@ bool unwrapObject(PyObject* object, IValue& out) {
     out = IValue(handle.cast<const ScriptModule&>().module.object());
     return true;
   }
-  if (PyObject_HasAttrString(object, "_c") && !PyType_Check(object)) {
-    return unwrapObject(handle.attr("_c").ptr(), out);
-  }
-  return false;
+  // A module of wick.jit holds the one of the program.
+  if (PyType_Check(object) || !PyObject_HasAttrString(object, "_c")) return false;
+  const py::object inner = handle.attr("_c");
+  if (!py::isinstance<ScriptModule>(inner)) return false;
+  out = IValue(inner.cast<const ScriptModule&>().module.object());
+  return true;
 }
 
 py::object attributeOf(const ScriptModule& self, const std::string& name) {
@@ -295,14 +302,21 @@ ScriptModule loadModuleFrom(const py::object& source, const py::object& extra_fi
 SaveOptions saveOptions(const py::dict& extra_files) {
   SaveOptions options;
   for (const auto& [name, contents] : extra_files) {
-    options.extra_files.emplace_back(name.cast<std::string>(), contents.cast<std::string>());
+    if (!PyBytes_Check(contents.ptr()) && !PyUnicode_Check(contents.ptr())) {
+      raise(PyExc_TypeError, fmt::format("extra file '{}': expected str or bytes, got {}",
+                                         textIn(name), Py_TYPE(contents.ptr())->tp_name));
+    }
+    options.extra_files.emplace_back(textIn(name), PyBytes_Check(contents.ptr())
+                                                       ? contents.cast<std::string>()
+                                                       : textIn(contents));
   }
   return options;
 }
 
 void addGraphs(py::module_& m) {
-  py::class_<ScriptGraph>(m, "Graph", "The code of a function.")
-      .def("__str__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
+  py::class_<ScriptGraph> graph(m, "Graph", "The code of a function.");
+  forbidNew(graph);
+  graph.def("__str__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
       .def("__repr__", [](const ScriptGraph& g) { return printGraph(*g.graph); })
       .def(
           "dot", [](const ScriptGraph& g) { return printDot(*g.graph); }, "Text for Graphviz.")
@@ -315,25 +329,37 @@ void addGraphs(py::module_& m) {
 }
 
 void addFunctions(py::module_& m) {
-  py::class_<ScriptFunction>(m, "ScriptFunction", "A compiled function.")
-      .def("__call__", callScript)
+  py::class_<ScriptFunction> function(m, "ScriptFunction", "A compiled function.");
+  forbidNew(function);
+  function.def("__call__", callScript)
       .def_property_readonly("qualified_name",
                              [](const ScriptFunction& f) { return f.function->qualifiedName(); })
       .def_property_readonly("name", [](const ScriptFunction& f) { return f.function->name(); })
       .def_property_readonly("schema",
-                             [](const ScriptFunction& f) { return f.function->schema().str(); })
+                             [](const ScriptFunction& f) {
+                               const CompileTurn turn;
+                               return f.function->schema().str();
+                             })
       .def_property_readonly("graph",
                              [](const ScriptFunction& f) {
+                               const CompileTurn turn;
                                f.function->ensureDefined();
                                return ScriptGraph{f.function->graph()};
                              })
       .def("optimized_graph",
            [](const ScriptFunction& f) {
+             const CompileTurn turn;
              f.function->ensureDefined();
              return optimized(*f.function);
            })
-      .def("_compile", [](const ScriptFunction& f) { f.function->ensureDefined(); });
-  py::class_<ScriptValue>(m, "ScriptObject", "An object of a script class, an enum or a future.")
+      .def("_compile", [](const ScriptFunction& f) {
+        const CompileTurn turn;
+        f.function->ensureDefined();
+      });
+  py::class_<ScriptValue> value(m, "ScriptObject",
+                                "An object of a script class, an enum or a future.");
+  forbidNew(value);
+  value
       .def("__getattr__",
            [](const ScriptValue& self, const std::string& name) -> py::object {
              if (self.value.isEnum()) {
@@ -366,8 +392,9 @@ void addFunctions(py::module_& m) {
 }
 
 void addModules(py::module_& m) {
-  py::class_<ScriptModule>(m, "_Module")
-      .def("call", callOnModule)
+  py::class_<ScriptModule> module(m, "_Module");
+  forbidNew(module);
+  module.def("call", callOnModule)
       .def("get", attributeOf)
       .def("has",
            [](const ScriptModule& s, const std::string& name) {
@@ -385,6 +412,7 @@ void addModules(py::module_& m) {
            })
       .def("dot",
            [](const ScriptModule& s, const std::string& name) {
+             const CompileTurn turn;
              GraphFunction& method = s.module.method(name);
              method.ensureDefined();
              return printDot(*method.graph(), {s.module.object().get()});
@@ -423,9 +451,14 @@ void addModules(py::module_& m) {
            })
       .def("save_to_bytes",
            [](const ScriptModule& s, const py::dict& extra) {
+             const CompileTurn turn;
              return py::bytes(saveModuleToString(s.module, saveOptions(extra)));
            })
-      .def("code", [](const ScriptModule& s) { return ModuleArchive(s.module).code(); })
+      .def("code",
+           [](const ScriptModule& s) {
+             const CompileTurn turn;
+             return ModuleArchive(s.module).code();
+           })
       .def("freeze",
            [](const ScriptModule& s, std::vector<std::string> methods, bool optimize) {
              const WithoutGil others;
@@ -440,6 +473,7 @@ void addModules(py::module_& m) {
   m.def("_make_module", makeModule);
   // A module whose forward calls the function, as archives hold functions.
   m.def("_module_of_function", [](const ScriptFunction& f) {
+    const CompileTurn turn;
     ModuleBuilder builder("PlainFunction");
     f.function->ensureDefined();
     builder.defineCall("forward", *f.function);
@@ -456,9 +490,9 @@ void addModules(py::module_& m) {
 }
 
 void addUnits(py::module_& m) {
-  py::class_<Unit>(m, "_Unit")
-      .def(py::init<>())
-      .def("define",
+  py::class_<Unit> unit(m, "_UnitObject");
+  forbidNew(unit);
+  unit.def("define",
            [](const Unit& u, const std::string& source, const std::string& file) {
              const WithoutGil others;
              compileInto(u.unit, source, file);
@@ -470,6 +504,7 @@ void addUnits(py::module_& m) {
              return ScriptFunction{found, u.unit};
            })
       .def("names", [](const Unit& u) { return Program(u.unit).functionNames(); });
+  m.def("_Unit", [] { return Unit(); });
   m.def("_declare_function", declareFunction);
   m.def("_is_value", [](const py::object& object) { valueOf(object); });
   m.def("_declare_class", declareClass);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "core/conform.h"
 #include "core/error.h"
 #include "frontend/builtin_table.h"
@@ -214,6 +216,28 @@ Owned askScripting(const char* question, PyObject* object) {
 
 }  // namespace
 
+namespace {
+
+std::mutex& compileMutex() {
+  static auto& made = *new std::mutex;  // threads may outlive main
+  return made;
+}
+thread_local int compile_turns = 0;
+
+}  // namespace
+
+CompileTurn::CompileTurn() {
+  if (compile_turns == 0) {
+    const WithoutGil others;
+    compileMutex().lock();
+  }
+  ++compile_turns;
+}
+
+CompileTurn::~CompileTurn() {
+  if (--compile_turns == 0) compileMutex().unlock();
+}
+
 const std::shared_ptr<CompilationUnit>& scriptUnit() {
   static auto* unit = new std::shared_ptr<CompilationUnit>(std::make_shared<CompilationUnit>());
   return *unit;
@@ -251,7 +275,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
       const TypePtr type = scriptUnit()->findType(PyUnicode_AsUTF8(found.get()));
       if (SugaredValuePtr value = type ? sugaredType(type) : nullptr) return value;
     }
-    throwCompileError(range, "the class '{}' means nothing to a program", class_name);
+    throwCompileError(range, "the class '{}' has no meaning in a program", class_name);
   }
   if (PyCallable_Check(object) && !isTensor(object)) {
     const Owned found = askScripting("_function_for", object);
@@ -259,7 +283,9 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
       return std::make_shared<FunctionValue>(function);
     }
     if (PyTuple_Check(found.get())) return keptFunction(found.get());
-    throwCompileError(range, "'{}' is no function with a source", name);
+    throwCompileError(
+        range, "'{}' is a {}, which a program cannot call: it has no source that can be compiled",
+        name, Py_TYPE(object)->tp_name);
   }
   IValue value;
   if (!isTensor(object) && !PyList_Check(object) && !PyDict_Check(object) &&

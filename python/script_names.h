@@ -55,4 +55,15 @@ std::vector<Def> parseDefinitions(const std::string& text, const std::string& fi
 // How a wrapped object of Python is told from others (script.cpp).
 GraphFunction* scriptFunctionIn(PyObject* object);
 
+// Held by the thread that compiles what is Python's, once, however deep. The compiler asks Python for
+// names, and then another thread of Python may run. So whoever must wait does it without the GIL, and the
+// lock that the compiler itself has (ir/function.cpp) is never waited for by a thread that holds the GIL
+// while its owner needs that.
+class CompileTurn {
+ public:
+  CompileTurn();
+  ~CompileTurn();
+  CompileTurn(const CompileTurn&) = delete;
+};
+
 }  // namespace wick::python

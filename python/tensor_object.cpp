@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <new>
+#include <optional>
 
 #include "autograd/tape.h"
 #include "core/print_options.h"
@@ -12,6 +13,7 @@
 #include "core/sparse_form.h"
 #include "python/convert.h"
 #include "python/eager.h"
+#include "python/interrupts.h"
 #include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tracing.h"
@@ -89,6 +91,13 @@ PyObject* binary(PyObject* a, PyObject* b) {
   return callEager(expressions[kWhich], args, 2, true);
 }
 
+// Of a number and a tensor as of the tensor and the number: the signs want the tensor first, and know
+// booleans only behind it.
+template <Expression kWhich>
+PyObject* commutative(PyObject* a, PyObject* b) {
+  return isTensor(a) ? binary<kWhich>(a, b) : binary<kWhich>(b, a);
+}
+
 template <Expression kWhich, Expression kOfNumber>
 PyObject* shift(PyObject* a, PyObject* b) {
   return isTensor(a) ? binary<kWhich>(a, b) : binary<kOfNumber>(a, b);
@@ -115,31 +124,51 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 
 // ---- numbers ----
 
+// What computes a value that is looked at. A lazy tensor's graph runs now: other threads go on meanwhile,
+// and a signal ends it.
+template <class F>
+auto lookingAt(const Tensor& t, F&& f) {
+  if (t.device().isCpu()) return f();
+  noteLazyPlace();
+  const Interruptible interruptible;
+  return withoutGil(std::forward<F>(f));
+}
+
+Scalar elementOf(const Tensor& t) {
+  return lookingAt(t, [&] { return Scalar::fromIValue(IValue(t)); });
+}
+
+// The tensor where its elements can be read one by one.
+Tensor onCpu(const Tensor& t) {
+  static const OperatorHandle kTo("aten::to", "device");
+  return lookingAt(t, [&] { return t.device().isCpu() ? t : kTo(t, Device(), t.dtype()); });
+}
+
+constexpr int64_t kLooksForSignals = 4096;  // elements from one time to the next
+
 IValue onlyElement(PyObject* self, const char* what) {
   const Tensor& t = tensorOf(self, what);
   if (t.numel() != 1) {
     raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
   }
-  return Scalar::fromIValue(IValue(t)).toIValue();
+  return elementOf(t).toIValue();
 }
 
 int truth(PyObject* self) {
   int result = -1;
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "bool");
-    noteLazyPlace();
     warnOfConstant("boolean");
     if (t.numel() > 1) {
       raise(PyExc_RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
     }
-    result = t.numel() == 1 && Scalar::fromIValue(IValue(t)).toBool() ? 1 : 0;
+    result = t.numel() == 1 && elementOf(t).toBool() ? 1 : 0;
   });
   return result;
 }
 
 // The only element as a number, which a trace takes for a constant; `kind` is what the warning calls it.
 Owned plainNumber(PyObject* self, const char* what, const char* kind) {
-  noteLazyPlace();
   warnOfConstant(kind);
   return Owned(toPython(onlyElement(self, what)));
 }
@@ -205,8 +234,8 @@ int containsItem(PyObject* self, PyObject* item) {
 
 PrintOptions print_options;  // under the GIL
 
-std::string shown(const Tensor& t) {
-  std::string text = formatTensor(t, print_options);
+std::string shown(const Tensor& t, const PrintOptions& options) {
+  std::string text = formatTensor(t, options);
   const std::string suffix = "requires_grad=True)";
   if (t.requiresGrad() && text.ends_with(suffix)) {
     const autograd::Edge edge = autograd::gradientEdge(t);
@@ -238,8 +267,9 @@ PyMethodDef set_print_options = {"_set_print_options", setPrintOptions, METH_VAR
 
 PyObject* represent(PyObject* self) {
   return guarded([&] {
-    noteLazyPlace();
-    const std::string text = shown(tensorOf(self, "repr"));
+    const Tensor& t = tensorOf(self, "repr");
+    const PrintOptions options = print_options;
+    const std::string text = lookingAt(t, [&] { return shown(t, options); });
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   });
 }
@@ -264,6 +294,7 @@ PyObject* nestedList(const Tensor& t) {
   const int64_t count = t.size(0);
   Owned list = checked(PyList_New(static_cast<Py_ssize_t>(count)));
   for (int64_t i = 0; i < count; ++i) {
+    if (i % kLooksForSignals == 0) check(PyErr_CheckSignals());
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), nestedList(t.select(0, i)));
   }
   return list.leak();
@@ -271,44 +302,53 @@ PyObject* nestedList(const Tensor& t) {
 
 PyObject* toList(PyObject* self, PyObject*) {
   return guarded([&] {
-    noteLazyPlace();
     warnOfConstant("list");
-    return nestedList(tensorOf(self, "tolist"));
+    const tracing::PauseTrace pause;
+    return nestedList(onCpu(tensorOf(self, "tolist")));
   });
+}
+
+// The dimension that a call names, which may be none.
+std::optional<int64_t> dimensionIn(const char* what, PyObject* const* args, Py_ssize_t count,
+                                   PyObject* names, const Tensor& t) {
+  const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  if (given > 1) raise(PyExc_TypeError, fmt::format("{}() takes at most one dimension", what));
+  if (names && PyTuple_GET_SIZE(names) > 0 &&
+      PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") != 0) {
+    const Owned shown =
+        checked(PyUnicode_AsEncodedString(PyTuple_GET_ITEM(names, 0), "utf-8", "backslashreplace"));
+    raise(PyExc_TypeError, fmt::format("{}() got an unexpected keyword argument '{}'", what,
+                                       PyBytes_AS_STRING(shown.get())));
+  }
+  if (given == 0 || args[0] == Py_None) return std::nullopt;
+  const int64_t d = PyLong_AsLongLong(args[0]);
+  if (d == -1 && PyErr_Occurred()) throw PythonError();
+  const int64_t n = std::max<int64_t>(t.dim(), 1);
+  if (d < -n || d >= n || t.dim() == 0) {
+    raise(PyExc_IndexError,
+          fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
+                      -n, n - 1, d));
+  }
+  return d;
 }
 
 PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self, "size");
-    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    const auto d = dimensionIn("size", args, count, names, t);
     tracing::Tracer* tracer = tracing::Tracer::active();
-    if (given == 0 || args[0] == Py_None) {
-      return tracer ? followedSizes(*tracer, t) : sizeObject(t.sizes());
-    }
-    if (given > 1) raise(PyExc_TypeError, "size() takes at most one dimension");
-    const int64_t d = PyLong_AsLongLong(args[0]);
-    if (d == -1 && PyErr_Occurred()) return nullptr;
-    const int64_t n = std::max<int64_t>(t.dim(), 1);
-    if (d < -n || d >= n || t.dim() == 0) {
-      raise(PyExc_IndexError,
-            fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
-                        -n, n - 1, d));
-    }
-    if (tracer) return followedSize(*tracer, t, d);
-    return PyLong_FromLongLong(t.size(d));
+    if (!d) return tracer ? followedSizes(*tracer, t) : sizeObject(t.sizes());
+    return tracer ? followedSize(*tracer, t, *d) : PyLong_FromLongLong(t.size(*d));
   });
 }
 
 PyObject* strideMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self, "stride");
-    if (count + (names ? PyTuple_GET_SIZE(names) : 0) == 0) {
-      const Owned sizes(sizeObject(t.strides()));
-      return PySequence_Tuple(checked(PySequence_List(sizes.get())).get());
-    }
-    const int64_t d = PyLong_AsLongLong(args[0]);
-    if (d == -1 && PyErr_Occurred()) return nullptr;
-    return PyLong_FromLongLong(t.stride(d));
+    const auto d = dimensionIn("stride", args, count, names, t);
+    if (d) return PyLong_FromLongLong(t.stride(*d));
+    const Owned sizes(sizeObject(t.strides()));
+    return PySequence_Tuple(checked(PySequence_List(sizes.get())).get());
   });
 }
 
@@ -383,7 +423,14 @@ int setData(PyObject* self, PyObject* value, void*) {
   return guardedStatus([&] {
     const Tensor& t = tensorOf(self, "data");
     if (!value) raise(PyExc_AttributeError, "data cannot be deleted");
-    t.impl()->takeOver(*tensorOf(value, "data").detach().impl());
+    const Tensor& other = tensorOf(value, "data");
+    if (t.requiresGrad() && !isFloating(other.dtype()) && !isComplex(other.dtype())) {
+      raise(PyExc_RuntimeError,
+            fmt::format("data: a tensor that requires gradients takes floating-point or complex "
+                        "data, not {}",
+                        toString(other.dtype())));
+    }
+    t.impl()->takeOver(*other.detach().impl());
   });
 }
 PyObject* getVersion(PyObject* self, void*) {
@@ -391,9 +438,10 @@ PyObject* getVersion(PyObject* self, void*) {
       [&] { return PyLong_FromUnsignedLong(tensorOf(self, "_version").storage()->version()); });
 }
 
-PyObject* getAttribute(PyObject* self, PyObject* name) {
-  PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+// After an AttributeError: what `again` finds once the class has the member that the language knows. The
+// error stays when it knows none.
+template <class F>
+PyObject* findMemberInstead(PyObject* name, F&& again) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   if (PyObject* member = findTensorMember(name)) {
@@ -401,10 +449,16 @@ PyObject* getAttribute(PyObject* self, PyObject* name) {
     Py_XDECREF(value);
     Py_XDECREF(trace);
     Py_DECREF(member);
-    return PyObject_GenericGetAttr(self, name);
+    return again();
   }
   if (!PyErr_Occurred()) PyErr_Restore(type, value, trace);
   return nullptr;
+}
+
+PyObject* getAttribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return findMemberInstead(name, [&] { return PyObject_GenericGetAttr(self, name); });
 }
 
 // ---- making and freeing ----
@@ -504,6 +558,22 @@ void* slot(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
+// Tensor.add is found on the class as x.add is on a tensor.
+PyObject* getClassAttribute(PyObject* type, PyObject* name) {
+  PyObject* found = PyType_Type.tp_getattro(type, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return findMemberInstead(name, [&] { return PyType_Type.tp_getattro(type, name); });
+}
+
+// The class of the class.
+PyTypeObject* makeMetaclass() {
+  PyType_Slot slots[] = {{Py_tp_getattro, slot(getClassAttribute)}, {0, nullptr}};
+  PyType_Spec spec = {"wick.TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  const Owned bases = checked(PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyType_Type)));
+  return reinterpret_cast<PyTypeObject*>(
+      checked(PyType_FromSpecWithBases(&spec, bases.get())).leak());
+}
+
 }  // namespace
 
 const Tensor& tensorOf(PyObject* object, const char* what) {
@@ -530,7 +600,7 @@ PyObject* tensorObject(Tensor tensor) {
 }
 
 PyObject* itemOf(const Tensor& tensor) {
-  return toPython(Scalar::fromIValue(IValue(tensor)).toIValue());
+  return toPython(elementOf(tensor).toIValue());
 }
 
 void addTensorType(PyObject* module) {
@@ -557,17 +627,17 @@ void addTensorType(PyObject* module) {
       {Py_nb_int, slot(asInt)},
       {Py_nb_float, slot(asFloat)},
       {Py_nb_index, slot(asIndex)},
-      {Py_nb_add, slot(binary<kAdd>)},
+      {Py_nb_add, slot(commutative<kAdd>)},
       {Py_nb_subtract, slot(binary<kSub>)},
-      {Py_nb_multiply, slot(binary<kMul>)},
+      {Py_nb_multiply, slot(commutative<kMul>)},
       {Py_nb_true_divide, slot(binary<kDiv>)},
       {Py_nb_floor_divide, slot(binary<kFloorDiv>)},
       {Py_nb_remainder, slot(binary<kMod>)},
       {Py_nb_power, slot(power<kPow>)},
       {Py_nb_matrix_multiply, slot(binary<kMatMul>)},
-      {Py_nb_and, slot(binary<kAnd>)},
-      {Py_nb_or, slot(binary<kOr>)},
-      {Py_nb_xor, slot(binary<kXor>)},
+      {Py_nb_and, slot(commutative<kAnd>)},
+      {Py_nb_or, slot(commutative<kOr>)},
+      {Py_nb_xor, slot(commutative<kXor>)},
       {Py_nb_lshift, slot(shift<kLeft, kNumberLeft>)},
       {Py_nb_rshift, slot(shift<kRight, kNumberRight>)},
       {Py_nb_negative, slot(unary<kNegative>)},
@@ -591,6 +661,7 @@ void addTensorType(PyObject* module) {
   PyType_Spec spec = {"wick.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).leak());
+  Py_SET_TYPE(tensor_type, makeMetaclass());  // which a spec cannot name before Python 3.12
   check(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)));
   const Owned setter = checked(PyCFunction_New(&set_print_options, nullptr));
   check(PyModule_AddObjectRef(module, "_set_print_options", setter.get()));

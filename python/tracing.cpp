@@ -48,7 +48,11 @@ Value* numberValue(Session& current, PyObject* object) {
   const int64_t number = PyLong_AsLongLong(id.get());
   if (number == -1 && PyErr_Occurred()) throw PythonError();
   if (number / kNumbersASession != current.serial) return nullptr;  // of an earlier trace
-  return current.numbers.at(static_cast<size_t>(number % kNumbersASession));
+  const auto at = static_cast<size_t>(number % kNumbersASession);
+  if (at >= current.numbers.size()) {
+    raise(PyExc_ValueError, fmt::format("a trace follows no number {}", number));
+  }
+  return current.numbers[at];
 }
 
 bool holdsFollowed(PyObject* object, int depth) {
@@ -234,6 +238,7 @@ class Recording {
     state_.tracer.addInput(name, valueOf(value));
   }
   void start() {
+    if (state_.scope) throw UsageError("the recording has begun already");
     state_.scope.emplace(state_.tracer);
     state_.outer = std::exchange(session, &state_);
   }
@@ -258,25 +263,33 @@ class Recording {
     state_.scope.reset();
     session = state_.outer;
   }
-  void finish(const py::object& result) { graph_ = state_.tracer.finish(valueOf(result)); }
+  void finish(const py::object& result) {
+    if (graph_) throw UsageError("the recording is finished already");
+    graph_ = state_.tracer.finish(valueOf(result));
+  }
 
   py::object function(const std::string& qualified_name) {
+    const CompileTurn turn;
     CompilationUnit& unit = *scriptUnit();
-    GraphFunction* made = unit.createFunction(unit.mangle(qualified_name), graph_);
+    GraphFunction* made = unit.createFunction(unit.mangle(qualified_name), graph());
     keepOwners();
     return given(scriptFunctionObject(made, scriptUnit()));
   }
   void method(const py::object& module, const std::string& name) {
+    const CompileTurn turn;
     const IValue value = valueOf(module);
     const ClassTypePtr type = value.toObject().type();
     if (type->findMethod(name)) throw UsageError("the module has a method '" + name + "' already");
     CompilationUnit& unit = *scriptUnit();
-    GraphFunction* made = unit.createFunction(unit.mangle(type->name() + "." + name), graph_);
+    GraphFunction* made = unit.createFunction(unit.mangle(type->name() + "." + name), graph());
     type->addMethod(made);
     for (const tracing::ModuleMethod& each : state_.tracer.moduleMethods()) addForward(each);
     keepOwners();
   }
-  const std::shared_ptr<Graph>& graph() const { return graph_; }
+  const std::shared_ptr<Graph>& graph() const {
+    if (!graph_) throw UsageError("the recording is not finished");
+    return graph_;
+  }
   ~Recording() { stop(); }
 
  private:
@@ -327,9 +340,9 @@ py::list nodesOf(const Graph& graph) {
 
 void addTracing(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
-  py::class_<Recording>(m, "_Recording")
-      .def(py::init<>())
-      .def("add_module", &Recording::addModule)
+  py::class_<Recording> recording(m, "_RecordingObject");
+  forbidNew(recording);
+  recording.def("add_module", &Recording::addModule)
       .def("add_input", &Recording::addInput)
       .def("start", &Recording::start)
       .def("enter_module", &Recording::enterModule)
@@ -350,6 +363,7 @@ void addTracing(PyObject* module) {
         }
         return out;
       });
+  m.def("_Recording", [] { return std::make_unique<Recording>(); });
   m.def("_is_tracing", [] { return Tracer::active() != nullptr; });
   m.def("_set_tracing_classes",
         [](const py::object& of_int, const py::object& of_float, const py::object& warning) {

@@ -480,6 +480,7 @@ void Tracer::enterModule(const ObjectRef& module,
 }
 
 void Tracer::leaveModule(const IValue* result) {
+  if (open_calls_.empty()) throw UsageError("leaveModule: no call of a module was entered");
   ModuleCall call = std::move(open_calls_.back());
   open_calls_.pop_back();
   std::vector<Tensor> tensors;

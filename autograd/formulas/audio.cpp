@@ -14,7 +14,8 @@ constexpr FormulaText kFormulas[] = {
      "let order = a_size[1]\n"
      "x: back\n"
      "a: -torch.matmul(torch.constant_pad_nd(result, [order - 1, 0]).unfold(2, x_size[2], 1), "
-     "back.unsqueeze(3)).sum(0).squeeze(2).flip(1) * (torch.arange(order) > 0)"},
+     "back.unsqueeze(3)).sum(0).squeeze(2).flip(1) * (torch.arange(order, device=grad.device) > "
+     "0)"},
     {"torchaudio::rnnt_loss", "results 0\nlogits: grad0.view(-1, 1, 1, 1) * result1"},
     {"torchaudio::_lfilter_core_loop", "missing as in torchaudio, whose _lfilter has one"},
     {"torchaudio::_overdrive_core_loop", "missing as in torchaudio"},

@@ -117,7 +117,7 @@ def householder_made(input: Tensor, tau: Tensor) -> Tensor:
     n = input.size(-1)
     assert m >= n, 'linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]'
     assert tau.dim() == input.dim() - 1 and tau.size(-1) <= n, 'linalg.householder_product: tau does not match input'
-    out = torch.eye(m, n, dtype=input.dtype).expand(input.size())
+    out = torch.eye(m, n, dtype=input.dtype, device=input.device).expand(input.size())
     for back in range(tau.size(-1)):
         i = tau.size(-1) - 1 - back
         v = reflector(input, i)
@@ -143,7 +143,7 @@ def check_phase(diagonal: Tensor, what: str):
     {"spectral_gaps", R"(
 def spectral_gaps(values: Tensor) -> Tensor:
     d = values.unsqueeze(-2) - values.unsqueeze(-1)
-    return d + torch.eye(values.size(-1), dtype=values.dtype)
+    return d + torch.eye(values.size(-1), dtype=values.dtype, device=values.device)
 )"},
     {"svd_gradient", R"(
 def svd_gradient(grad_U: Optional[Tensor], grad_S: Optional[Tensor], grad_Vh: Optional[Tensor], full_U: Tensor, S: Tensor, full_Vh: Tensor) -> Optional[Tensor]:

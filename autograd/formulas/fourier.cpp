@@ -111,7 +111,7 @@ def fft_c2r_gradient(grad: Tensor, size: List[int], dim: List[int], normalizatio
     dims = [d if d >= 0 else d + len(size) for d in dim]
     last = dims[-1]
     out = torch._fft_r2c(grad, dims, normalization, True)
-    place = torch.arange(out.size(last))
+    place = torch.arange(out.size(last), device=out.device)
     twice = (place > 0) & (place <= last_dim_size - out.size(last))
     shape = [1] * len(size)
     shape[last] = out.size(last)
@@ -122,7 +122,7 @@ def fft_c2r_gradient(grad: Tensor, size: List[int], dim: List[int], normalizatio
 def stft_window(window: Optional[Tensor], n_fft: int, win_length: int, like: Tensor) -> Tensor:
     assert 0 < win_length and win_length <= n_fft, 'expected 0 < win_length <= n_fft'
     if window is None:
-        w = torch.ones([win_length], dtype=like.dtype)
+        w = torch.ones([win_length], dtype=like.dtype, device=like.device)
         if like.is_complex():
             w = torch.real(w)
     else:
@@ -184,10 +184,11 @@ def istft_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: 
     pieces = pieces * w
     frames = x.size(2)
     total = n_fft + hop * (frames - 1)
-    places = (torch.arange(frames).unsqueeze(1) * hop + torch.arange(n_fft)).flatten()
-    sum = torch.zeros([x.size(0), total], dtype=pieces.dtype).index_add(1, places, pieces.flatten(1))
+    steps = torch.arange(n_fft, device=x.device)
+    places = (torch.arange(frames, device=x.device).unsqueeze(1) * hop + steps).flatten()
+    sum = torch.zeros([x.size(0), total], dtype=pieces.dtype, device=pieces.device).index_add(1, places, pieces.flatten(1))
     squares = (w * w).expand(frames, n_fft).flatten()
-    envelope = torch.zeros([total], dtype=w.dtype).index_add(0, places, squares)
+    envelope = torch.zeros([total], dtype=w.dtype, device=w.device).index_add(0, places, squares)
     start = n_fft // 2 if center else 0
     end = total - n_fft // 2 if center else total
     if length is not None:

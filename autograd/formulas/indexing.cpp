@@ -31,7 +31,7 @@ def rows_of(grad: Tensor, dim: int, index: Tensor, size: List[int]) -> Tensor:
 )"},
     {"masked_select_gradient", R"(
 def masked_select_gradient(grad: Tensor, size: List[int], mask: Tensor) -> Tensor:
-    whole = torch.zeros(size, dtype=grad.dtype) + torch.zeros(mask.size(), dtype=grad.dtype)
+    whole = torch.zeros(size, dtype=grad.dtype, device=grad.device) + torch.zeros(mask.size(), dtype=grad.dtype, device=grad.device)
     return whole.masked_scatter(mask, grad)
 )"},
     {"masked_scatter_gradient", R"(
@@ -89,7 +89,7 @@ def elementwise_index(index: Tensor, dim: int, like: Tensor) -> Tensor:
 
 constexpr FormulaText kFormulas[] = {
     {"aten::gather", R"(
-self: torch.zeros(self_size, dtype=grad.dtype).scatter_add(dim, index, grad)
+self: torch.zeros(self_size, dtype=grad.dtype, device=grad.device).scatter_add(dim, index, grad)
 )"},
     {"aten::take_along_dim", "return taken_along(self, indices, dim)"},
     {"aten::scatter.value", "self: grad.scatter(dim, index, 0)"},
@@ -106,7 +106,7 @@ self: scatter_reduce_self(grad, self, dim, index, src, reduce, include_self, res
 src: scatter_reduce_src(grad, self, dim, index, src, reduce, include_self, result)
 )"},
     {"aten::index_select", R"(
-self: torch.zeros(self_size, dtype=grad.dtype).index_add(dim, index, grad)
+self: torch.zeros(self_size, dtype=grad.dtype, device=grad.device).index_add(dim, index, grad)
 )"},
     {"aten::index_add", R"(
 self: grad
@@ -127,10 +127,10 @@ self: scatter_reduce_self(grad, self, dim, places, source, reduce, include_self,
 source: scatter_reduce_src(grad, self, dim, places, source, reduce, include_self, result)
 )"},
     {"aten::take", R"(
-self: torch.zeros(self_size, dtype=grad.dtype).put(index, grad, True)
+self: torch.zeros(self_size, dtype=grad.dtype, device=grad.device).put(index, grad, True)
 )"},
     {"aten::put", R"(
-self: grad if accumulate else grad.put(index, torch.zeros(source_size, dtype=grad.dtype), False)
+self: grad if accumulate else grad.put(index, torch.zeros(source_size, dtype=grad.dtype, device=grad.device), False)
 source: grad.take(index).reshape(source_size)
 )"},
     {"aten::masked_select", "self: masked_select_gradient(grad, self_size, mask)"},
@@ -139,15 +139,15 @@ self: grad.masked_fill(mask, 0)
 source: masked_scatter_gradient(grad, mask, source_size)
 )"},
     {"aten::index.Tensor, aten::index.Tensor_hacked_twin", R"(
-self: torch.zeros(self_size, dtype=grad.dtype).index_put(indices, grad, True)
+self: torch.zeros(self_size, dtype=grad.dtype, device=grad.device).index_put(indices, grad, True)
 )"},
     {R"(aten::index_put, aten::index_put.hacked_twin, aten::_index_put_impl, aten::_index_put_impl_)",
      R"(
-self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
+self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype, device=grad.device), False)
 values: torch.ops.aten.index(grad, indices)
 )"},
     {"aten::fill_diagonal_", R"(
-self: grad * (1 - torch.zeros(self_size, dtype=grad.dtype).fill_diagonal_(1, wrap))
+self: grad * (1 - torch.zeros(self_size, dtype=grad.dtype, device=grad.device).fill_diagonal_(1, wrap))
 )"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);

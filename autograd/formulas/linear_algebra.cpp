@@ -175,7 +175,7 @@ def cross_dim(size: List[int], dim: Optional[int]) -> int:
 def matrix_power_made(self: Tensor, n: int) -> Tensor:
     if n == 0:
         nothing = self.masked_fill(torch.ones_like(self, dtype=torch.bool), 0)
-        return nothing + torch.eye(self.size(-1), dtype=self.dtype)
+        return nothing + torch.eye(self.size(-1), dtype=self.dtype, device=self.device)
     base = torch.linalg.inv(self) if n < 0 else self
     rest = -n if n < 0 else n
     result: Optional[Tensor] = None
@@ -220,7 +220,7 @@ def linalg_vander_made(x: Tensor, N: Optional[int]) -> Tensor:
     n = t.size(-1) if N is None else N
     assert n > 1, 'N must be greater than 1.'
     powers = t.unsqueeze(-1).expand(t.size() + [n - 1]).cumprod(-1)
-    return torch.cat([torch.ones(t.size() + [1], dtype=x.dtype), powers], -1)
+    return torch.cat([torch.ones(t.size() + [1], dtype=x.dtype, device=x.device), powers], -1)
 )"},
     {"vander_made", R"(
 def vander_made(x: Tensor, N: Optional[int], increasing: bool) -> Tensor:
@@ -229,7 +229,7 @@ def vander_made(x: Tensor, N: Optional[int], increasing: bool) -> Tensor:
     assert n >= 0, 'N must be non-negative'
     if n == 0:
         return x.unsqueeze(-1).narrow(1, 0, 0)
-    ones = torch.ones([x.numel(), 1], dtype=x.dtype)
+    ones = torch.ones([x.numel(), 1], dtype=x.dtype, device=x.device)
     powers = torch.cat([ones, x.unsqueeze(-1).expand(x.numel(), n - 1).cumprod(-1)], -1)
     return powers if increasing else powers.flip([1])
 )"},
@@ -285,7 +285,7 @@ def scaled_inverse_adjoint(weight: Tensor, A: Tensor) -> Tensor:
     {"small_adjugate", R"(
 def small_adjugate(A: Tensor) -> Tuple[Tensor, Tensor]:
     n = A.size(-1)
-    eye = torch.eye(n, dtype=A.dtype)
+    eye = torch.eye(n, dtype=A.dtype, device=A.device)
     m = eye
     for k in range(1, n):
         product = torch.mm(A, m)
@@ -333,7 +333,7 @@ def det_gradient(grad: Tensor, A: Tensor, det: Tensor) -> Tensor:
     n = A.size(-1)
     mask = singular.unsqueeze(-1).unsqueeze(-1)
     # What the other way is for is put out of its sight, since 0 * nan is nan.
-    regular = scaled_inverse_adjoint(grad * det.conj(), torch.where(mask, torch.eye(n, dtype=A.dtype), A))
+    regular = scaled_inverse_adjoint(grad * det.conj(), torch.where(mask, torch.eye(n, dtype=A.dtype, device=A.device), A))
     flags = singular.flatten()
     matrices = A.reshape(-1, n, n)
     parts: List[Tensor] = []

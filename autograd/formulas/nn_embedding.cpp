@@ -18,7 +18,7 @@ def embedding_dense_again(grad: Tensor, indices: Tensor, padding_idx: int, size:
     // The bag of each index; as many as there are bags for indices behind the last one.
     {"bag_numbers", R"(
 def bag_numbers(indices: Tensor, offsets: Tensor) -> Tensor:
-    places = torch.arange(indices.numel())
+    places = torch.arange(indices.numel(), device=indices.device)
     return torch.bucketize(places, offsets.to(torch.long), right=True) - 1
 )"},
     {"bag_padding", R"(
@@ -47,10 +47,10 @@ def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_s
     count = grad.size(0)
     bags = bag_numbers(indices, offsets)
     taken = bag_taken(bags, indices, count, padding)
-    sizes = torch.zeros([count + 1], dtype=torch.long).index_add(0, bags, taken.to(torch.long))[:count]
+    sizes = torch.zeros([count + 1], dtype=torch.long, device=bags.device).index_add(0, bags, taken.to(torch.long))[:count]
     if mode == 2:
         filled = grad.masked_fill((sizes == 0).unsqueeze(1), 0)
-        return torch.zeros(weight_size, dtype=grad.dtype).scatter_add(0, max_indices.to(torch.long), filled)
+        return torch.zeros(weight_size, dtype=grad.dtype, device=grad.device).scatter_add(0, max_indices.to(torch.long), filled)
     each = grad
     if mode == 1:
         each = grad / sizes.clamp_min(1).to(grad.dtype).unsqueeze(1)
@@ -78,7 +78,7 @@ def attention_made(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optiona
     scores = torch.matmul(query * scale, (key * scale).transpose(-2, -1))
     allowed = attn_mask
     if is_causal:
-        allowed = torch.ones([query.size(-2), key.size(-2)], dtype=torch.bool).tril()
+        allowed = torch.ones([query.size(-2), key.size(-2)], dtype=torch.bool, device=query.device).tril()
     if allowed is not None:
         if allowed.dtype == torch.bool:
             scores = scores.masked_fill(torch.logical_not(allowed), float('-inf'))

@@ -24,9 +24,9 @@ def pad_gradient(grad: Tensor, size: List[int], pad: List[int], mode: str) -> Te
     spatial = len(size) - len(pad) // 2
     rows = count_of(size[:spatial], None)
     columns = count_of(size[spatial:], None)
-    places = pad_sources(size, pad, mode)
+    places = pad_sources(size, pad, mode).to(grad.device)
     flat = grad.reshape([rows, places.numel()])
-    return torch.zeros([rows, columns], dtype=grad.dtype).index_add(1, places, flat).reshape(size)
+    return torch.zeros([rows, columns], dtype=grad.dtype, device=grad.device).index_add(1, places, flat).reshape(size)
 )"},
     {"pad_mode_name", R"(
 def pad_mode_name(mode: int) -> str:
@@ -54,9 +54,9 @@ def scales_given(factors: Optional[List[float]]) -> List[float]:
 def affine_grid_gradient(grad: Tensor, dtype: int, size: List[int], align_corners: bool) -> Tensor:
     n = len(size) - 2
     one = [1] + size[1:]
-    identity = torch.eye(n + 1, dtype=dtype)[:n].unsqueeze(0)
+    identity = torch.eye(n + 1, dtype=dtype, device=grad.device)[:n].unsqueeze(0)
     seen = torch.affine_grid_generator(identity, one, align_corners).reshape([-1, n])
-    base = torch.cat([seen, torch.ones([seen.size(0), 1], dtype=dtype)], 1)
+    base = torch.cat([seen, torch.ones([seen.size(0), 1], dtype=dtype, device=grad.device)], 1)
     flat = grad.reshape([size[0], seen.size(0), n])
     return torch.matmul(flat.transpose(1, 2), base)
 )"},

@@ -45,7 +45,7 @@ def rnn_padded(kind: int, input: Tensor, h0: Tensor, c0: Tensor, w_ih: Tensor, w
     if reverse:
         outputs.reverse()
     if time == 0:
-        return (torch.empty([0, input.size(1), h.size(-1)], dtype=input.dtype), h, c)
+        return (torch.empty([0, input.size(1), h.size(-1)], dtype=input.dtype, device=input.device), h, c)
     return (torch.stack(outputs, 0), h, c)
 )"},
     // The gradient once more, of operators that have gradients.

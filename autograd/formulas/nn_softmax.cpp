@@ -31,7 +31,7 @@ def multi_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, p: number,
     x = self.reshape([1, 1]) if self.dim() == 0 else self.reshape([-1, self.size(-1)])
     t = target.reshape([-1, 1])
     z = x - x.gather(1, t) + margin
-    own = torch.arange(x.size(1)).unsqueeze(0) == t
+    own = torch.arange(x.size(1), device=x.device).unsqueeze(0) == t
     slope = torch.ones_like(z) if float(p) == 1.0 else 2 * z
     if weight is not None:
         slope = slope * weight.index_select(0, target.reshape([-1])).unsqueeze(1)
@@ -46,7 +46,7 @@ def multilabel_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, reduc
     x = self.reshape([1, 1]) if self.dim() == 0 else self.reshape([-1, self.size(-1)])
     listed = torch.cumprod((target >= 0).to(torch.long), -1).reshape(x.size())
     labels = target.reshape(x.size()) * listed
-    wanted = torch.zeros(x.size(), dtype=torch.long).scatter_add(1, labels, listed) > 0
+    wanted = torch.zeros(x.size(), dtype=torch.long, device=x.device).scatter_add(1, labels, listed) > 0
     z = 1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)
     active = (z > 0) & (listed > 0).unsqueeze(2) & ~wanted.unsqueeze(1)
     counts = active.to(x.dtype)
@@ -61,7 +61,7 @@ def ctc_loss_made(log_probs: Tensor, targets: Tensor, input_lengths: List[int], 
     t = targets.unsqueeze(0) if single and targets.dim() == 1 else targets
     losses = torch._ctc_loss(x, t, input_lengths, target_lengths, blank, zero_infinity)[0]
     if reduction == 1:
-        lengths = torch.tensor(target_lengths).clamp_min(1).to(losses.dtype)
+        lengths = torch.tensor(target_lengths, dtype=losses.dtype, device=losses.device).clamp_min(1)
         return (losses / lengths).mean()
     if reduction == 2:
         return losses.sum()

@@ -49,7 +49,7 @@ def angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
 )"},
     {"mvlgamma_gradient", R"(
 def mvlgamma_gradient(grad: Tensor, self: Tensor, p: int) -> Tensor:
-    shifts = torch.arange(0.5 - p / 2.0, 0.5, 0.5, dtype=self.dtype)
+    shifts = torch.arange(0.5 - p / 2.0, 0.5, 0.5, dtype=self.dtype, device=self.device)
     return grad * torch.digamma(self.unsqueeze(-1) + shifts).sum(-1)
 )"},
     {"i1_gradient", R"(
@@ -89,7 +89,7 @@ def pow_exponent_gradient(grad: Tensor, self: Tensor, exponent: Tensor, result: 
 )"},
     {"pow_base_gradient", R"(
 def pow_base_gradient(grad: Tensor, self: number, exponent: Tensor, result: Tensor) -> Tensor:
-    base = torch.scalar_tensor(self, dtype=result.dtype)
+    base = torch.scalar_tensor(self, dtype=result.dtype, device=result.device)
     return pow_exponent_gradient(grad, base, exponent, result)
 )"},
     {"zero_where", R"(

@@ -50,8 +50,8 @@ def shared(grad: Tensor, self: Tensor, result: Tensor, dim: Optional[List[int]],
     {"chosen", R"(
 def chosen(grad: Tensor, size: List[int], dim: int, index: Tensor, keepdim: bool) -> Tensor:
     if not keepdim and len(size) > 0:
-        return torch.zeros(size, dtype=grad.dtype).scatter(dim, index.unsqueeze(dim), grad.unsqueeze(dim))
-    return torch.zeros(size, dtype=grad.dtype).scatter(dim, index, grad)
+        return torch.zeros(size, dtype=grad.dtype, device=grad.device).scatter(dim, index.unsqueeze(dim), grad.unsqueeze(dim))
+    return torch.zeros(size, dtype=grad.dtype, device=grad.device).scatter(dim, index, grad)
 )"},
     {"summed_backwards", R"(
 def summed_backwards(grad: Tensor, dim: int) -> Tensor:
@@ -265,7 +265,7 @@ self: chosen(grad0, self_size, dim, result1, True)
      "self: logcumsumexp_gradient(grad, self, result, dim)"},
     {"aten::cummax, aten::cummin", R"(
 results 0
-self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
+self: torch.zeros(self_size, dtype=self_dtype, device=grad0.device).scatter_add(dim, result1, grad0)
 )"},
     {"aten::diff", "return nth_differences(self, n, dim, prepend, append)"},
     {"aten::trapezoid.x, aten::trapz.x", "return trapezoid_of(y, x, dim)"},
@@ -274,11 +274,11 @@ self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
     {"aten::cumulative_trapezoid.dx", "return cumulative_trapezoid_even(y, dx, dim)"},
     {"aten::quantile", "return quantile_of(self, q, dim, keepdim, interpolation, False)"},
     {"aten::quantile.scalar", R"(
-return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype), dim, keepdim, interpolation, False)
+return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype, device=self.device), dim, keepdim, interpolation, False)
 )"},
     {"aten::nanquantile", "return quantile_of(self, q, dim, keepdim, interpolation, True)"},
     {"aten::nanquantile.scalar", R"(
-return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype), dim, keepdim, interpolation, True)
+return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype, device=self.device), dim, keepdim, interpolation, True)
 )"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);

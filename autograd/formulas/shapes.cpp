@@ -13,7 +13,7 @@ def cut(grad: Tensor, sizes: List[List[int]], dim: int) -> List[Tensor]:
     for size in sizes:
         # An empty vector joins tensors of any shape.
         if len(size) == 1 and size[0] == 0 and grad.dim() != 1:
-            out.append(torch.zeros(size, dtype=grad.dtype))
+            out.append(torch.zeros(size, dtype=grad.dtype, device=grad.device))
         else:
             out.append(grad.narrow(dim, at, size[dim]))
             at += size[dim]
@@ -91,7 +91,7 @@ def expanded_alike(tensors: List[Tensor]) -> List[Tensor]:
 )"},
     {"combined", R"(
 def combined(self: Tensor, r: int, with_replacement: bool) -> Tensor:
-    places = torch.combinations(torch.arange(self.numel()), r, with_replacement)
+    places = torch.combinations(torch.arange(self.numel(), device=self.device), r, with_replacement)
     return self.index_select(0, places.reshape([-1])).reshape(places.size())
 )"},
     {"unfolded_gradient", R"(
@@ -100,9 +100,10 @@ def unfolded_gradient(grad: Tensor, size: List[int], dimension: int, length: int
         return grad.reshape(size)
     d = dimension if dimension >= 0 else dimension + len(size)
     count = grad.size(d)
-    places = (torch.arange(count) * step).unsqueeze(1) + torch.arange(length)
+    starts = torch.arange(count, device=grad.device) * step
+    places = starts.unsqueeze(1) + torch.arange(length, device=grad.device)
     together = grad.movedim(-1, d + 1).flatten(d, d + 1)
-    return torch.zeros(size, dtype=grad.dtype).index_add(d, places.reshape([-1]), together)
+    return torch.zeros(size, dtype=grad.dtype, device=grad.device).index_add(d, places.reshape([-1]), together)
 )"},
     {"segment_reduced", R"(
 def segment_reduced(part: Tensor, size: int, reduce: str, initial: Optional[number]) -> Tensor:
@@ -140,7 +141,7 @@ def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], indic
     for s in counts.size()[:lead]:
         batch *= s
     if counts.numel() == 0:
-        return data.sum() * torch.zeros(shape, dtype=data.dtype)
+        return data.sum() * torch.zeros(shape, dtype=data.dtype, device=data.device)
     batches = data.reshape([batch] + data.size()[lead:])
     rows = counts.reshape([batch, counts.size(-1)])
     parts: List[Tensor] = []
@@ -188,7 +189,7 @@ return torch.cat([t.reshape([t.numel(), 1]) if t.dim() < 2 else t for t in tenso
     {"aten::repeat", "self: unrepeated(grad, self_size, repeats)"},
     {"aten::tile", "return self.repeat([1] * (self.dim() - len(dims)) + dims)"},
     {"aten::repeat_interleave.self_int", R"(
-return repeated_elements(self, torch.full([self.numel() if dim is None else self.size(dim)], repeats, dtype=torch.int64), dim)
+return repeated_elements(self, torch.full([self.numel() if dim is None else self.size(dim)], repeats, dtype=torch.int64, device=self.device), dim)
 )"},
     {"aten::repeat_interleave.self_Tensor", "return repeated_elements(self, repeats, dim)"},
     {"aten::roll", "self: grad.roll([-s for s in shifts], dims)"},
@@ -204,7 +205,7 @@ return torch.diag_embed(self, diagonal) if self.dim() == 1 else self.diagonal(di
     {"aten::diag_embed", "self: grad.diagonal(offset, dim1, dim2)"},
     {"aten::diagflat", "return torch.diag_embed(self.reshape([-1]), offset)"},
     {"aten::trace", R"(
-self: grad * torch.eye(self_size[0], self_size[1], dtype=self_dtype)
+self: grad * torch.eye(self_size[0], self_size[1], dtype=self_dtype, device=grad.device)
 )"},
     {"aten::linalg_diagonal", "A: torch.diagonal_backward(grad, A_size, offset, dim1, dim2)"},
     {"aten::meshgrid", "return meshed(tensors, 'ij')"},
@@ -242,19 +243,19 @@ return [t.reshape([1, t.numel()]) if t.dim() < 2 else t for t in tensors]
 self: torch.slice_backward(grad, self_size, dim, int(start), int(start) + length, 1)
 )"},
     {"aten::select_scatter", R"(
-self: torch.select_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), dim, index)
+self: torch.select_scatter(grad, torch.zeros(src_size, dtype=grad.dtype, device=grad.device), dim, index)
 src: grad.select(dim, index)
 )"},
     {"aten::slice_scatter", R"(
-self: torch.slice_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), dim, start, end, step)
+self: torch.slice_scatter(grad, torch.zeros(src_size, dtype=grad.dtype, device=grad.device), dim, start, end, step)
 src: torch.slice(grad, dim, start, end, step)
 )"},
     {"aten::diagonal_scatter", R"(
-self: torch.diagonal_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), offset, dim1, dim2)
+self: torch.diagonal_scatter(grad, torch.zeros(src_size, dtype=grad.dtype, device=grad.device), offset, dim1, dim2)
 src: grad.diagonal(offset, dim1, dim2)
 )"},
     {"aten::as_strided_scatter", R"(
-self: torch.as_strided_scatter(grad.contiguous(), torch.zeros(src_size, dtype=grad.dtype), size, stride, storage_offset)
+self: torch.as_strided_scatter(grad.contiguous(), torch.zeros(src_size, dtype=grad.dtype, device=grad.device), size, stride, storage_offset)
 src: grad.contiguous().as_strided(size, stride, storage_offset)
 )"},
     {"aten::copy", R"(

@@ -1,5 +1,7 @@
 """Members of Tensor that are written in Python."""
 
+import numbers
+
 from wick import _C
 
 Tensor = _C.Tensor
@@ -31,13 +33,37 @@ def type(self, dtype=None, non_blocking=False):
 def __reduce_ex__(self, protocol):
     if self.is_quantized or self.layout != _C.strided:
         raise TypeError("only dense tensors can be pickled")
-    contents = _C._bytes_of(self.detach())
-    return _rebuild, (contents, self.dtype, tuple(self.shape), self.requires_grad)
+    plain = self.detach()
+    contents = None if self.device.type == "meta" else _C._bytes_of(plain.cpu())
+    return _rebuild, (contents, self.dtype, tuple(self.shape), self.requires_grad, self.device)
 
 
-def _rebuild(contents, dtype, shape, requires_grad):
-    tensor = _C._tensor_of_bytes(contents, dtype, shape)
+def _rebuild(contents, dtype, shape, requires_grad, device=None):
+    if contents is None:
+        from wick import torch
+
+        tensor = torch.empty(shape, dtype=dtype, device=device)
+    else:
+        tensor = _C._tensor_of_bytes(contents, dtype, shape)
+        if device is not None:
+            tensor = tensor.to(device)
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _as_class_of(self, tensor):
+    """The tensor with the class, the attributes and the mark of another one."""
+    if self.__class__ is not Tensor:
+        tensor = Tensor._make_subclass(self.__class__, tensor, self.requires_grad)
+        tensor.__dict__.update(self.__dict__)
+    elif self.requires_grad:
+        tensor.requires_grad_()
+    return tensor
+
+
+@_method
+def __copy__(self):
+    """Another tensor on the same memory."""
+    return _as_class_of(self, self.detach())
 
 
 @_method
@@ -49,12 +75,7 @@ def __deepcopy__(self, memo):
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol at the moment"
         )
-    copy = self.detach().clone()
-    if self.requires_grad:
-        copy.requires_grad_()
-    if self.__class__ is not Tensor:
-        copy = Tensor._make_subclass(self.__class__, copy, self.requires_grad)
-        copy.__dict__.update(self.__dict__)
+    copy = _as_class_of(self, self.detach().clone())
     if self.grad is not None:
         copy.grad = self.grad.detach().clone()
     memo[id(self)] = copy
@@ -66,6 +87,30 @@ def __rsub__(self, other):
     from wick import torch
 
     return torch.rsub(self, other)
+
+
+@_method
+def __rfloordiv__(self, other):
+    from wick import torch
+
+    if not isinstance(other, numbers.Number):
+        return NotImplemented
+    # A number does not make a tensor of its own dtype, and wraps around in a smaller one.
+    exact = torch.float64 if isinstance(other, float) else None
+    number = torch.full([], other, dtype=exact, device=self.device)
+    number = number.to(torch.result_type(self, other))
+    return torch.floor_divide(number, self)
+
+
+# Arrays of numpy leave operators to tensors, and what numpy computes of a tensor is one.
+Tensor.__array_priority__ = 1000
+
+
+@_method
+def __array_wrap__(self, array):
+    from wick import torch
+
+    return torch.from_numpy(array)
 
 
 @_method
@@ -116,6 +161,14 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     from wick import torch
 
     return torch.unique_consecutive(self, return_inverse, return_counts, dim)
+
+
+@_method
+def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """A norm of all elements, or along dimensions."""
+    from wick import torch
+
+    return torch.norm(self, p, dim, keepdim, dtype=dtype)
 
 
 @_method

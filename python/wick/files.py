@@ -6,12 +6,30 @@ import tempfile
 from wick import _C
 
 
+def path_of(file):
+    """The name of a file as str. TypeError for what is no path, ValueError for one that no file has."""
+    path = os.fsdecode(os.fspath(file))
+    if "\0" in path:
+        raise ValueError("embedded null byte")
+    return path
+
+
+def bytes_in(file):
+    """What an open file reads."""
+    contents = file.read()
+    if not isinstance(contents, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"expected a file that reads bytes, got {type(contents).__name__} from its read()"
+        )
+    return bytes(contents)
+
+
 def _with_path(file, use):
     """Calls `use` with a path that holds what an open file reads."""
     if not hasattr(file, "read"):
-        return use(os.fspath(file))
+        return use(path_of(file))
     with tempfile.NamedTemporaryFile() as copy:
-        copy.write(file.read())
+        copy.write(bytes_in(file))
         copy.flush()
         return use(copy.name)
 
@@ -30,7 +48,7 @@ def save(value, file):
     if hasattr(file, "write"):
         file.write(_C._value_to_bytes(value))
     else:
-        _C._save_value(value, os.fspath(file))
+        _C._save_value(value, path_of(file))
 
 
 def _plain(value):
@@ -46,4 +64,4 @@ def load_tensors(file):
 
 def save_tensors(tensors, path):
     """Writes tensors by name; the name's end tells the format: .safetensors, .npz, .npy, .pt."""
-    _C._save_tensors(dict(tensors), os.fspath(path))
+    _C._save_tensors(dict(tensors), path_of(path))

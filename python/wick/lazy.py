@@ -90,7 +90,7 @@ def set_cache_size(graphs):
         raise TypeError(f"set_cache_size: expected an int, got {type(graphs).__name__}")
     if graphs < 1:
         raise ValueError("set_cache_size: expected at least one graph")
-    _C._lazy_set_cache_size(graphs)
+    _C._lazy_set_cache_size(min(graphs, 2**31))
 
 
 def set_rolling(on):

@@ -24,6 +24,13 @@ def run(code):
     return subprocess.run(command, capture_output=True, text=True, timeout=100)
 
 
+def nested(levels):
+    made = 1.0
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
 class Names(Case):
     def test_namespaces(self):
         x = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
@@ -132,6 +139,9 @@ class Calls(Case):
         self.assertEqual(x.masked_fill(b, True).tolist(), [1, -2])
         self.assertEqual(torch.nn.functional.leaky_relu(x, True).tolist(), [1.5, -2])
         self.assertEqual(torch.nn.functional.pad(x, [1, 0], value=True).tolist(), [1, 1.5, -2])
+        self.assertIs((True * i).dtype, torch.int64)
+        self.assertIs((False + i).dtype, torch.int64)
+        self.assertIs((True + b).dtype, torch.bool)
         # Where an int is wanted they are not.
         for wrong in (lambda: torch.sum(x, dim=True), lambda: x.unsqueeze(False)):
             with self.assertRaises(TypeError):
@@ -175,6 +185,23 @@ class Calls(Case):
             picked = torch._unsafe_masked_index(torch.tensor([3.0, 4.0]), mask, places, 2.5)
             self.assertEqual(picked.tolist(), [4.0, 2.5])
 
+    def test_views_of_another_dtype(self):
+        x = torch.ones(3)
+        for view in (x.view(torch.int32), x.view(dtype=torch.int32)):
+            self.assertEqual((view.shape, view.dtype, view[0].item()), ((3,), torch.int32, 0x3F800000))
+        self.assertEqual(x.view(torch.uint8).shape, (12,))
+        self.assertEqual(torch.ones(4).view(torch.float64).shape, (2,))
+        self.assertEqual(x.view(3).dtype, torch.float32)
+
+    def test_norms(self):
+        x = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+        self.assertEqual((x.norm().item(), x.norm(1).item(), x.norm("fro").item()), (5, 7, 5))
+        self.assertEqual(x.norm(dim=1).tolist(), [5, 0])
+        self.assertEqual(x.norm(2, dim=1, keepdim=True).tolist(), [[5], [0]])
+        self.assertEqual(x.norm("fro", dim=(0, 1)).item(), 5)
+        self.assertEqual(x.norm(keepdim=True).shape, (1, 1))
+        self.assertIs(x.norm(2, dtype=torch.float64).dtype, torch.float64)
+
     def test_flags_that_choose_a_function(self):
         x = torch.arange(16.0).view(1, 1, 4, 4)
         pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
@@ -202,6 +229,27 @@ class Calls(Case):
         self.assertIs(torch.add(x, x, out=out), out)
         self.assertEqual(out.tolist(), [6, 6])
 
+    def test_several_tensors_to_write_to(self):
+        x = torch.tensor([[1.0, 3.0, 2.0]])
+        for kind in (tuple, list):
+            out = torch.empty(0), torch.empty(0, dtype=torch.int64)
+            found = torch.max(x, 1, out=kind(out))
+            self.assertIs(found.values, out[0])
+            self.assertIs(found.indices, out[1])
+            self.assertEqual((out[0].tolist(), out[1].tolist()), ([3], [1]))
+        parts = [torch.empty(0) for _ in range(3)]
+        torch.linalg.svd(torch.eye(2), out=tuple(parts))
+        self.assertEqual([t.shape for t in parts], [(2, 2), (2,), (2, 2)])
+        torch.sort(x, 1, out=out)
+        self.assertEqual(out[1].tolist(), [[0, 2, 1]])
+        self.assertEqual(torch.add(x, 1, out=None).tolist(), [[2, 4, 3]])
+        self.assertTrue(torch.zeros(2, out=None, requires_grad=True).requires_grad)
+        for wrong in ((out[0],), (1, 2), (out[0],) * 3):
+            with self.assertRaises(TypeError):
+                torch.max(x, 1, out=wrong)
+        with self.assertRaises(TypeError):
+            torch.add(x, x, out=(x, x))
+
     def test_signs(self):
         a, b = torch.tensor([7, -7, 2]), torch.tensor([2, 2, 3])
         for sign in (operator.add, operator.sub, operator.mul, operator.truediv, operator.and_,
@@ -220,6 +268,27 @@ class Calls(Case):
         self.assertEqual(abs(a).tolist(), [7, 7, 2])
         self.assertEqual((1 << torch.tensor([3])).tolist(), [8])
         self.assertFalse(torch.ones(1) == None)  # noqa: E711
+
+    def test_numbers_before_signs(self):
+        mask, ints, x = torch.tensor([True, False]), torch.tensor([3, -2]), torch.tensor([1.5, -2])
+        for made, expected in [
+            (True & mask, [True, False]), (True | mask, [True, True]), (True ^ mask, [False, True]),
+            (True & ints, [1, 0]), (5 ^ ints, [6, -5]), (6 | ints, [7, -2]), (True << ints[:1], [8]),
+            (2 // x, [1, -1]), (7 // ints, [2, -4]), (2.5 // ints, [0, -2]), (True // ints, [0, -1]),
+            (2 % ints, [2, 0]), (True / ints[:1], [1 / 3]),
+            (2**ints[:1], [8]), (True < x, [True, False]),
+        ]:
+            np.testing.assert_allclose(np.array(made.tolist()), np.array(expected), rtol=1e-6)
+        self.assertIs((2 // torch.tensor([3], dtype=torch.int8)).dtype, torch.int8)
+        self.assertIs((2 // torch.tensor(3, dtype=torch.int8)).dtype, torch.int8)
+        self.assertIs((2.5 // torch.tensor([3])).dtype, torch.float32)
+        self.assertEqual((1000000 // torch.tensor([3], dtype=torch.int8)).tolist(), [21])
+        self.assertIs(torch.floor_divide(2, torch.tensor([3])).dtype, torch.int64)
+        self.assertIs(torch.floor_divide(2.5, torch.tensor([3])).dtype, torch.float32)
+        self.assertEqual((0.3 // torch.tensor([0.1], dtype=torch.float64)).item(), 2)
+        for wrong in (lambda: "a" // x, lambda: None & mask, lambda: [1] ^ ints, lambda: 2 @ x):
+            with self.assertRaises(TypeError):
+                wrong()
 
 
 class Objects(Case):
@@ -271,6 +340,24 @@ class Objects(Case):
             (lambda: torch.ones(2).size() + [1], TypeError, 'concatenate tuple (not "list")'),
             (lambda: torch.ones(2).item(), ValueError, "only one element tensors"),
             (lambda: float(torch.ones(2)), ValueError, "only one element tensors"),
+            (lambda: delattr(tracked, "data"), AttributeError, "data cannot be deleted"),
+            (lambda: wick.Tensor([1], dtype=torch.int8), TypeError, "Tensor takes no keywords"),
+            (lambda: len(torch.tensor(1)), TypeError, "len() of a 0-d tensor"),
+            (lambda: iter(torch.tensor(1)), TypeError, "iteration over a 0-d tensor"),
+            (lambda: [1][torch.tensor(1.0)], TypeError, "only integer tensors of a single element"),
+            (lambda: pickle.dumps(torch.eye(2).to_sparse()), TypeError, "only dense tensors can be"),
+            (lambda: copy.deepcopy(tracked * 2), RuntimeError, "created explicitly by the user"),
+            (lambda: wick._C._number(0, 99), ValueError, "99 has no name here"),
+            (lambda: torch.ones(2) + 2**64, OverflowError, "int too large for 64 bits"),
+            (lambda: torch.finfo(torch.int8), TypeError, "requires a floating point input type"),
+            (lambda: torch.iinfo(torch.float32), TypeError, "requires an integer input type"),
+            (lambda: torch.ones(2).type("torch.Nothing"), ValueError, "invalid type: 'torch.Nothing'"),
+            (lambda: torch.set_printoptions(profile="wide"), ValueError, "unknown profile 'wide'"),
+            (lambda: torch.set_printoptions(sci_mode=3), ValueError, "True, False or None"),
+            (lambda: torch.set_printoptions(precision=101), ValueError, "more than 100 digits"),
+            (lambda: torch.tensor(nested(70)), ValueError, "too many dimensions"),
+            (lambda: torch.load("x", map_location="cuda"), RuntimeError, "only the CPU is known"),
+            (lambda: wick.not_there, AttributeError, "has no attribute 'not_there'"),
             (lambda: torch.ones(2).size(3), IndexError, "in range of [-1, 0], but got 3"),
             (lambda: torch.ones(2).size(0, 1), TypeError, "size() takes at most one dimension"),
             (lambda: delattr(tracked, "requires_grad"), AttributeError, "cannot be deleted"),

@@ -2,12 +2,15 @@
 
 import ctypes
 import gc
+import re
 import sys
 import unittest
 
 import numpy as np
 from testing import Case, needs_pytorch
 from wick import torch
+
+from datetime import datetime_CAPI as datetime_capsule  # a capsule of something else
 
 DTYPES = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool",
           "complex64", "complex128"]
@@ -45,6 +48,31 @@ class Numpy(Case):
             np.asarray(torch.ones(1, requires_grad=True))
         with self.assertRaises(TypeError):
             torch.ones(1, dtype=torch.bfloat16).numpy()
+
+    def test_messages(self):
+        x = torch.ones(2, 3)
+        table = np.zeros(2, [("a", "f4"), ("b", "i2")])
+        for wrong, error, message in [
+            (lambda: torch.from_numpy([1]), TypeError, "expected np.ndarray (got list)"),
+            (lambda: torch.from_numpy(np.ones(2, "u2")), TypeError,
+             "no tensor has elements of the format 'H' of 2 bytes"),
+            (lambda: torch.from_numpy(table["a"]), ValueError,
+             "strides must be multiples of an element's size"),
+            (lambda: torch.ones(1, dtype=torch.bfloat16).numpy(), TypeError,
+             "tensors of bfloat16 have no form in numpy"),
+            (lambda: torch.ones(1, device="meta").numpy(), TypeError,
+             "only dense tensors in memory of the CPU"),
+            (lambda: torch.frombuffer(b"abcd", dtype=torch.qint8), TypeError,
+             "frombuffer: expected a dtype of dense tensors, got qint8"),
+            (lambda: torch.frombuffer(b"abcd", offset=4), ValueError,
+             "offset (4 bytes) must be non-negative and no greater than buffer length (4 bytes)"),
+            (lambda: torch.from_dlpack(3), TypeError,
+             "an object with __dlpack__ or a capsule is expected, not int"),
+            (lambda: torch.from_dlpack(datetime_capsule), RuntimeError, "an invalid capsule"),
+            (lambda: x.storage_that_is_not_there, AttributeError, "storage_that_is_not_there"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, re.escape(message)):
+                wrong()
 
     def test_memory_that_must_not_be_written(self):
         array = np.ones(2)

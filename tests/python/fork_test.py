@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import unittest
 
 from testing import Case
@@ -65,6 +66,24 @@ class Fork(Case):
             return found.tolist()
 
         self.assertEqual(in_child(run), "[2.0, 2.0, 2.0, 2.0]")
+
+    def test_while_another_thread_runs_lazy_graphs(self):
+        ended = []
+
+        def work():
+            while not ended:
+                y = torch.ones(50, 50, device="lazy")
+                (y @ y).sum().item()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            for n in range(10):
+                run = lambda: (torch.ones(3, device="lazy") + n).tolist()  # noqa: E731
+                self.assertEqual(in_child(run, 20), str([1.0 + n] * 3))
+        finally:
+            ended.append(True)
+            thread.join()
 
     def test_the_parent_goes_on(self):
         in_child(lambda: 1)

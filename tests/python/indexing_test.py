@@ -69,25 +69,27 @@ class Getting(Case):
 
     def test_refusals(self):
         x, _ = both(2, 3)
-        for subscript, error in [
-            (2, IndexError),
-            (-3, IndexError),
-            ((0, 0, 0), IndexError),
-            ("a", IndexError),
-            (1.5, IndexError),
-            (slice(None, None, -1), ValueError),
-            (slice(None, None, 0), ValueError),
-            (object(), IndexError),
-            (slice(object()), TypeError),
+        for subscript, error, message in [
+            (2, IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
+            (-3, IndexError, "index -3 is out of bounds"),
+            ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
+            ("a", IndexError, "only integers, slices .* are valid indices .got str"),
+            (1.5, IndexError, "got float"),
+            (slice(None, None, -1), ValueError, "step must be greater than zero"),
+            (slice(None, None, 0), ValueError, "step must be greater than zero"),
+            (object(), IndexError, "got object"),
+            (slice(object()), TypeError, "cannot be interpreted as an integer"),
         ]:
-            with self.subTest(subscript), self.assertRaises(error):
+            with self.subTest(subscript), self.assertRaisesRegex(error, message):
                 x[subscript]
         with self.assertRaisesRegex(Exception, "out of bounds"):
             x[torch.tensor([5])]
-        with self.assertRaises(IndexError):
+        with self.assertRaisesRegex(IndexError, "invalid index of a 0-dim tensor"):
             torch.tensor(1)[0]
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(TypeError, "elements of a tensor cannot be deleted"):
             del x[0]
+        with self.assertRaisesRegex(TypeError, "a number or tensor to assign, got wick.dtype"):
+            x[0] = torch.float32
 
 
 class Setting(Case):
@@ -125,6 +127,15 @@ class Setting(Case):
         y[1:] = x[:2] * 3
         y.sum().backward()
         self.assertEqual(x.grad.tolist(), [3, 3, 0])
+
+    def test_a_boolean_alone(self):
+        x = torch.zeros(2, dtype=torch.int64)
+        x[False] = torch.ones(5)
+        self.assertEqual(x.tolist(), [0, 0])
+        x[True] = torch.tensor([1.5, 2.5])
+        self.assertEqual(x.tolist(), [1, 2])
+        x[True] = True
+        self.assertEqual(x.tolist(), [1, 1])
 
 
 @needs_pytorch

@@ -337,11 +337,75 @@ class Lazy(unittest.TestCase):
         with self.assertRaises(TypeError):
             lazy.set_rolling(1)
 
+    def test_gradients_that_make_tensors_make_them_here(self):
+        """Zeros, identities and positions of formulas are where the gradient is."""
+        F = nn.functional
+        x = numbers(3, 4, seed=3).double()
+
+        def here(t, like):
+            return torch.tensor(t).to(like.device)
+
+        def written(y, where, what):
+            y = y.clone()
+            y[where] = what
+            return y
+
+        column = [[0, 0, 0, 0]]
+        for name, f in {
+            "subscripts of a list": lambda x: x[[1, 0]],
+            "subscripts of a tensor": lambda x: x[here([1, 0], x)],
+            "mask": lambda x: x[here([True, False, True], x)],
+            "max": lambda x: x.max(1)[0],
+            "gather": lambda x: x.gather(0, here(column, x)),
+            "index_select": lambda x: x.index_select(0, here([1, 0], x)),
+            "take": lambda x: x.take(here([1, 0], x)),
+            "put": lambda x: x.put(here([1, 0], x), x[0, :2]),
+            "unfold": lambda x: x.unfold(0, 2, 1),
+            "sort": lambda x: x.sort(0)[0],
+            "cummax": lambda x: x.cummax(0)[0],
+            "masked_select": lambda x: x.masked_select(x > 0),
+            "quantile": lambda x: x.quantile(0.3, 0),
+            "trace": lambda x: x.trace(),
+            "repeat_interleave": lambda x: x.repeat_interleave(2, 0),
+            "combinations": lambda x: torch.combinations(x[0]),
+            "reflect": lambda x: F.pad(x[None], (1, 1), mode="reflect"),
+            "index_put": lambda x: x.index_put((here([1, 0], x),), x[:2] * 2),
+            "write": lambda x: written(x, [0, 1], x[1:]),
+            "write to a part": lambda x: written(x * 2, (slice(1, 3), 0), 7),
+            "write to a part of a maximum": lambda x: written(x.max(1, keepdim=True)[0], 1, x[0, 0]),
+            "select_scatter": lambda x: torch.select_scatter(x, x[0] * 2, 0, 1),
+            "embedding_bag": lambda x: F.embedding_bag(here([1, 0], x), x, here([0], x)),
+            "margin": lambda x: F.multi_margin_loss(x[:2], here([1, 0], x)),
+            "affine_grid": lambda x: F.affine_grid(x[:2, :3][None], [1, 1, 2, 2],
+                                                   align_corners=False),
+            "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None],
+                                                                  is_causal=True),
+            "mvlgamma": lambda x: x.abs().add(3).mvlgamma(2),
+            "vander": lambda x: torch.linalg.vander(x[0]),
+            "power": lambda x: (x @ x.t()).matrix_power(3),
+            "irfft": lambda x: torch.fft.irfft(x),
+            "stft": lambda x: torch.stft(x.flatten(), 4, return_complex=True).abs(),
+        }.items():
+            gradients = []
+            for device in ("cpu", "lazy"):
+                leaf = x.to(device).detach().requires_grad_()
+                f(leaf).square().sum().backward()
+                gradients.append(leaf.grad)
+            with self.subTest(name):
+                self.assertNear(gradients[1], gradients[0])
+                self.assertEqual(gradients[1].device.type, "lazy")
+
     def test_the_cache_needs_room(self):
-        with self.assertRaises(ValueError):
-            lazy.set_cache_size(0)
-        with self.assertRaises(TypeError):
-            lazy.set_cache_size("many")
+        for wrong, error, message in [
+            (lambda: lazy.set_cache_size(0), ValueError, "expected at least one graph"),
+            (lambda: lazy.set_cache_size("many"), TypeError, "expected an int, got str"),
+            (lambda: lazy.set_rolling(1), TypeError, "set_rolling: expected a bool, got int"),
+            (lambda: lazy.set_device(3), TypeError, "expected a device or its name, got int"),
+            (lambda: lazy.set_device("meta"), RuntimeError, "cannot be on meta; expected cpu or cuda"),
+            (lambda: lazy.set_device("gpu"), RuntimeError, "expected one of cpu, cuda, lazy, meta"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                wrong()
         lazy.set_cache_size(512)
 
 

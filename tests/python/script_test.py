@@ -1,17 +1,22 @@
 """Functions, classes and modules of Python as programs."""
 
 import enum
+import functools
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import numpy as np
 import wick
 from testing import Case, needs_pytorch
 from wick import jit, nn, torch
 
 FACTOR = 3
+sorted_by = functools.partial(sorted, reverse=True)
 
 
 def scaled(x):
@@ -308,8 +313,85 @@ class Modules(Case):
 
         with self.assertRaisesRegex(wick.CompileError, "nothing"):
             jit.script(Bad())
+        values = [1, 2]
+        table = np.ones(2)
+
+        def closes_over_a_list():
+            return values
+
+        def closes_over_an_array():
+            return table
+
+        def calls_a_builtin():
+            return sorted_by(1)
+
+        class Walks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(1, 1)
+
+            def forward(self, x):
+                for part in self.inner:
+                    x = part(x)
+                return x
+
+        def makes_an_object():
+            return io.BytesIO()
+
+        for program, message in [
+            (closes_over_a_list, "'values' is a value of Python's class list, which a program cannot "
+                                 "close over"),
+            (closes_over_an_array, "class numpy.ndarray, which a program cannot close over"),
+            (calls_a_builtin, "'sorted_by' is a functools.partial, which a program cannot call"),
+            (makes_an_object, "BytesIO: no source is known"),
+            (Walks(), "a module of class .* cannot be iterated over"),
+            (lambda x: x, "expected a function with a name"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(wick.CompileError, message):
+                jit.script(program)
+        for wrong, error, message in [
+            (lambda: jit.script(3), TypeError, "a function, class or module is expected, not int"),
+            (lambda: jit.script(int), TypeError, "cannot be compiled; pass an instance of a module"),
+            (lambda: jit.CompilationUnit("def f(): return 1").g, AttributeError,
+             "the unit has no function 'g'"),
+            (lambda: jit.script(nn.Linear(1, 1)).to(3.5), TypeError,
+             "to: expected a device or a dtype, got float"),
+            (lambda: jit.load("x", map_location="cuda"), RuntimeError, "only the CPU is known"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                wrong()
         with self.assertRaisesRegex(TypeError, "expected the source of one class"):
             wick._C._declare_class("__torch__.A", "x = 1\n", "a.py", 1, lambda name: None)
+
+    def test_threads_that_compile_at_once(self):
+        """The compiler asks Python for names, and Python may go on with another thread then."""
+        code = (
+            "import linecache, sys, threading\n"
+            "from wick import jit, torch\n"
+            "sys.setswitchinterval(1e-6)\n"
+            "def made(n):\n"
+            "    text = f'def f{n}(x):\\n    return torch.relu(x * {n}) + helper(x)\\n'\n"
+            "    linecache.cache[f'<f{n}>'] = len(text), None, text.splitlines(True), f'<f{n}>'\n"
+            "    names = {'torch': torch, 'helper': helper}\n"
+            "    exec(compile(text, f'<f{n}>', 'exec'), names)\n"
+            "    return names[f'f{n}']\n"
+            "linecache.cache['<h>'] = 40, None, ['def helper(x):\\n', '    return x + 1\\n'], '<h>'\n"
+            "exec(compile('def helper(x):\\n    return x + 1\\n', '<h>', 'exec'))\n"
+            "functions = [made(n) for n in range(40)]\n"
+            "x, wrong = torch.ones(1), []\n"
+            "def work(k):\n"
+            "    for n in range(40):\n"
+            "        at = (n * 7 + k) % 40\n"
+            "        if jit.script(functions[at])(x).item() != at + 2: wrong.append(at)\n"
+            "        jit.trace(lambda a: a * k, (x,), check_trace=False)(x)\n"
+            "threads = [threading.Thread(target=work, args=(k,)) for k in range(16)]\n"
+            "for t in threads: t.start()\n"
+            "for t in threads: t.join()\n"
+            "print(wrong)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.stdout.strip(), "[]", done.stderr)
 
     def test_many_threads(self):
         made = jit.script(self.net)

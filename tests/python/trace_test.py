@@ -340,8 +340,12 @@ class Errors(Case):
         for wrong, name in [(3, "int"), ("a", "str"), ((torch.ones(1), 2.0), "float")]:
             with self.assertRaisesRegex(RuntimeError, f"Type '{name}' cannot be traced"):
                 jit.trace(lambda x: x, (wrong,))
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(TypeError, "a function or module is expected, not int"):
             jit.trace(3, torch.ones(1))
+        with self.assertRaisesRegex(AttributeError, "expected torch.nn.Module as the first argument"):
+            jit.trace_module(3, {})
+        with self.assertRaisesRegex(AttributeError, r"a dictionary of \(method_name, input\) pairs"):
+            jit.trace_module(torch.nn.Linear(1, 1), 3)
         with self.assertRaises(TypeError):
             jit.trace(lambda x: x, (object(),))
         with self.assertRaises(TypeError):  # Python's: one argument is missing

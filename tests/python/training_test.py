@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import re
 import tempfile
 import unittest
 import weakref
@@ -374,6 +375,49 @@ class Layers(Case):
         self.assertEqual(seen, [(2, 3)])
         self.assertIn("(0): Linear(in_features=2, out_features=3, bias=True)", repr(net))
 
+    def test_messages(self):
+        conv = nn.Conv2d(4, 4, 3)
+        for wrong, error, message in [
+            (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "3 and 4 channels in 2 groups"),
+            (lambda: nn.Conv2d(3, 4, 3, groups=0), ValueError, "3 and 4 channels in 0 groups"),
+            (lambda: nn.GroupNorm(2, 5), ValueError, "divisible by num_groups, got 5 and 2"),
+            (lambda: nn.GroupNorm(0, 5), ValueError, "divisible by num_groups, got 5 and 0"),
+            (lambda: nn.Dropout(1.5), ValueError, "between 0 and 1, but got 1.5"),
+            (lambda: nn.MultiheadAttention(5, 2), ValueError, "by num_heads, got 5 and 2"),
+            (lambda: nn.TransformerEncoderLayer(4, 2, activation="sin"), ValueError,
+             "activation must be relu or gelu, not sin"),
+            (lambda: nn.LSTM(3, 4)(torch.ones(2, 5)), RuntimeError,
+             "input.size(-1) must be equal to input_size. Expected 3, got 5"),
+            (lambda: nn.RNN(2, 2, nonlinearity="sin"), ValueError, "unknown nonlinearity 'sin'"),
+            (lambda: nn.MSELoss("most"), ValueError, "most is not a valid value for reduction"),
+            (lambda: nn.init.xavier_uniform_(torch.ones(3)), ValueError,
+             "two dimensions at least, got 1"),
+            (lambda: nn.init.calculate_gain("sin"), ValueError, "unsupported nonlinearity sin"),
+            (lambda: nn.Module()(1), NotImplementedError, "Module has no forward"),
+            (lambda: setattr(conv, "weight", 3), TypeError, "cannot assign a int as 'weight'"),
+            (lambda: conv.not_there, AttributeError, "'Conv2d' object has no attribute 'not_there'"),
+            (lambda: conv.register_parameter("p", torch.ones(1)), TypeError,
+             "expected a Parameter as 'p', got Tensor"),
+            (lambda: conv.register_buffer("b", 3), TypeError, "expected a Tensor as 'b', got int"),
+            (lambda: conv.add_module("m", 3), TypeError, "expected a Module as 'm', got int"),
+            (lambda: conv.add_module("a.b", None), KeyError, "'a.b' is no name for a part"),
+            (lambda: conv.register_buffer("forward", None), KeyError, "'forward' already exists"),
+            (lambda: conv.get_submodule("a.b"), AttributeError, "no submodule 'a.b'"),
+            (lambda: conv.to(torch.int64), TypeError, "a floating-point one, not torch.int64"),
+            (lambda: conv.load_state_dict({}), RuntimeError, "loading state_dict for Conv2d"),
+            (lambda: conv.load_state_dict(3), TypeError, "a dict of tensors as the state, got int"),
+            (lambda: conv.load_state_dict({**conv.state_dict(), "bias": 3}), RuntimeError,
+             "expected a Tensor as bias, got int"),
+            (lambda: autograd.backward([torch.ones(1)], [None, None]), RuntimeError,
+             "backward: got 1 tensors, but 2 gradients"),
+            (lambda: autograd.grad([torch.ones(1)], [], [None, None]), RuntimeError,
+             "grad: got 1 outputs, but 2 gradients"),
+            (lambda: autograd.Function.apply(torch.ones(1)), NotImplementedError,
+             "a Function needs a forward"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, re.escape(message)):
+                wrong()
+
 
 OPTIMIZERS = [
     lambda m, p: m.SGD(p, 0.1),
@@ -423,10 +467,23 @@ class Optimizers(Case):
             copy.load_state_dict(optimizer.state_dict())
             self.assertEqual(copy.state_dict()["param_groups"],
                              optimizer.state_dict()["param_groups"])
-        with self.assertRaises(ValueError):
-            optim.SGD([], 0.1)
-        with self.assertRaises(ValueError):
-            optim.SGD([torch.ones(1)], -1)
+        one = torch.ones(1, requires_grad=True)
+        for wrong, error, message in [
+            (lambda: optim.SGD([], 0.1), ValueError, "got an empty parameter list"),
+            (lambda: optim.SGD([one], -1), ValueError, "SGD: expected a number from 0 on as lr, got -1"),
+            (lambda: optim.SGD([one], float("nan")), ValueError, "as lr, got nan"),
+            (lambda: optim.SGD([one], 1, nesterov=True), ValueError, "got momentum 0"),
+            (lambda: optim.Adam([one], eps=-1), ValueError, "Adam: expected a number from 0 on as eps"),
+            (lambda: optim.AdamW([one], betas=(0.9, 1)), ValueError,
+             "AdamW: expected two betas from 0 to below 1, got (0.9, 1)"),
+            (lambda: optim.SGD([3], 0.1), TypeError, "an optimizer takes tensors, not int"),
+            (lambda: optim.SGD([one * 2], 0.1), ValueError, "can't optimize a non-leaf Tensor"),
+            (lambda: optim.SGD([one, one], 0.1), ValueError, "in more than one parameter group"),
+            (lambda: optim.SGD([one], 0.1).load_state_dict({"state": {}, "param_groups": []}),
+             ValueError, "expected groups of [1] parameters, got []"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, re.escape(message)):
+                wrong()
 
     @needs_pytorch
     def test_steps_are_those_of_pytorch(self):

@@ -13,7 +13,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     tensors = _tuple(tensors)
     gradients = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     if len(gradients) != len(tensors):
-        raise RuntimeError(f"{len(tensors)} tensors, but {len(gradients)} gradients")
+        raise RuntimeError(f"backward: got {len(tensors)} tensors, but {len(gradients)} gradients")
     retain_graph = create_graph if retain_graph is None else retain_graph
     _C._backward(tensors, gradients, bool(retain_graph), bool(create_graph))
 
@@ -31,7 +31,7 @@ def grad(
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     gradients = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     if len(gradients) != len(outputs):
-        raise RuntimeError(f"{len(outputs)} outputs, but {len(gradients)} gradients")
+        raise RuntimeError(f"grad: got {len(outputs)} outputs, but {len(gradients)} gradients")
     retain_graph = create_graph if retain_graph is None else retain_graph
     return _C._grad(
         outputs, inputs, gradients, bool(retain_graph), bool(create_graph), bool(allow_unused)

@@ -229,6 +229,8 @@ class CompilationUnit:
             self.define(source, file)
 
     def define(self, source, file="<string>"):
+        if not isinstance(source, str):
+            raise TypeError(f"define: expected the text of a program, got {type(source).__name__}")
         self._unit.define(source, file)
 
     def __getattr__(self, name):
@@ -344,13 +346,19 @@ class ScriptModule:
     """A module of a program."""
 
     def __init__(self, c):
+        if not isinstance(c, _C._Module):
+            raise TypeError(
+                f"ScriptModule: modules come of script, trace and load, not of {type(c).__name__}"
+            )
         self.__dict__["_c"] = c
 
     def __call__(self, *args, **kwargs):
         return self._c.call("", *args, **kwargs)
 
     def __getattr__(self, name):
-        c = self.__dict__["_c"]
+        c = self.__dict__.get("_c")
+        if c is None:
+            raise AttributeError(f"'{name}' of a module that was never initialized")
         if c.has(name):
             return c.get(name)
         if name in c.method_names():
@@ -418,6 +426,8 @@ class ScriptModule:
         return self._c.load_state_dict(dict(state), strict)
 
     def train(self, mode=True):
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
         self._c.train(mode)
         return self
 
@@ -459,22 +469,32 @@ def _wrap(c):
     return ScriptModule(c)
 
 
+def _check_module(what, module, expected="a ScriptModule"):
+    if not isinstance(module, ScriptModule):
+        raise TypeError(f"{what}: expected {expected}, got {type(module).__name__}")
+
+
 def save(module, file, _extra_files=None):
     """Writes an archive that torch.jit.load reads, to a path or a file that is open."""
+    from wick import files
+
     extra = dict(_extra_files or {})
     if isinstance(module, ScriptFunction):
         module = ScriptModule(_C._module_of_function(module))
+    _check_module("save", module, "a ScriptModule or ScriptFunction")
     if hasattr(file, "write"):
         file.write(module._c.save_to_bytes(extra))
     else:
-        module._c.save(str(file), extra)
+        module._c.save(files.path_of(file), extra)
 
 
 def load(file, map_location=None, _extra_files=None):
     """Reads an archive of torch.jit.save, from a path or a file that is open."""
     if map_location is not None and str(_C.device(map_location)).split(":")[0] != "cpu":
         raise RuntimeError(f"load: only the CPU is known, not {map_location}")
-    source = file.read() if hasattr(file, "read") else str(file)
+    from wick import files
+
+    source = files.bytes_in(file) if hasattr(file, "read") else files.path_of(file)
     extra = {}
     made = ScriptModule(_C._load_module(source, extra))
     for name in _extra_files or {}:
@@ -484,12 +504,14 @@ def load(file, map_location=None, _extra_files=None):
 
 def freeze(module, preserved_attrs=None, optimize_numerics=True):
     """A copy with the attributes that nobody writes as constants."""
+    _check_module("freeze", module)
     methods = ["forward"] + [n for n in preserved_attrs or () if n in module._c.method_names()]
     return ScriptModule(module._c.freeze(methods, optimize_numerics))
 
 
 def optimize_for_inference(module):
     """The module's forward prepared for inference: later changes of the module are not seen."""
+    _check_module("optimize_for_inference", module)
     return _C._optimize_for_inference(module._c, "forward")
 
 

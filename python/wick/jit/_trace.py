@@ -35,9 +35,14 @@ def _argument_names(function, count):
     return names[:count]
 
 
+_MOST_TENSORS = 100000  # among inputs, each as often as it is there
+
+
 def _fresh(value, seen):
     """The input with each tensor an object of its own, so that no two are one for the trace."""
     if isinstance(value, _C.Tensor):
+        if len(seen) >= _MOST_TENSORS:
+            raise RuntimeError(f"the inputs of a trace hold more than {_MOST_TENSORS} tensors")
         if id(value) in seen:
             value = value.view_as(value)
         seen[id(value)] = value
@@ -51,8 +56,18 @@ def _fresh(value, seen):
     return value
 
 
-def _output(value, strict, outermost=True):
-    """The result as a recording takes it. RuntimeError for what it cannot hold."""
+def _output(value, strict, seen=None):
+    """The result as a recording takes it. RuntimeError for what it cannot hold.
+
+    `seen` are the containers that are known, by their identity.
+    """
+    seen = {} if seen is None else seen
+    if id(value) not in seen:
+        seen[id(value)] = value, _plain_output(value, strict, seen)
+    return seen[id(value)][1]
+
+
+def _plain_output(value, strict, seen):
     if isinstance(value, _C.Tensor):
         return value
     if isinstance(value, (FollowedInt, FollowedFloat)):
@@ -70,11 +85,11 @@ def _output(value, strict, outermost=True):
             "to trace() to allow this behavior."
         )
     if isinstance(value, dict):
-        return {k: _output(v, strict, False) for k, v in value.items()}
+        return {k: _output(v, strict, seen) for k, v in value.items()}
     if isinstance(value, tuple):
-        return tuple(_output(v, strict, False) for v in value)
+        return tuple(_output(v, strict, seen) for v in value)
     if isinstance(value, list):
-        return [_output(v, strict, False) for v in value]
+        return [_output(v, strict, seen) for v in value]
     raise RuntimeError(f"{_OUTPUTS}, not {type(value).__name__}")
 
 

@@ -16,8 +16,11 @@ from wick.torch import Tensor
 class MultiheadAttention(Module):
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, batch_first=False):
         super().__init__()
-        if embed_dim % num_heads:
-            raise ValueError("embed_dim must be divisible by num_heads")
+        if num_heads < 1 or embed_dim % num_heads:
+            raise ValueError(
+                f"MultiheadAttention: embed_dim must be divisible by num_heads, got {embed_dim} and "
+                f"{num_heads}"
+            )
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.head_dim = embed_dim // num_heads

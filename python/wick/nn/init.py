@@ -7,7 +7,9 @@ from wick.torch import no_grad
 
 def _fans(tensor):
     if tensor.dim() < 2:
-        raise ValueError("fan in and fan out need a tensor of two dimensions at least")
+        raise ValueError(
+            f"fan in and fan out need a tensor of two dimensions at least, got {tensor.dim()}"
+        )
     inner = 1
     for size in tensor.shape[2:]:
         inner *= size

@@ -149,8 +149,11 @@ class _Conv(Module):
         output_padding=0,
     ):
         super().__init__()
-        if in_channels % groups or out_channels % groups:
-            raise ValueError("the numbers of channels must be divisible by groups")
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(
+                f"{type(self).__name__}: the numbers of channels must be divisible by groups, got "
+                f"{in_channels} and {out_channels} channels in {groups} groups"
+            )
         n = self._rank
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -336,8 +339,11 @@ class LayerNorm(Module):
 class GroupNorm(Module):
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True):
         super().__init__()
-        if num_channels % num_groups:
-            raise ValueError("num_channels must be divisible by num_groups")
+        if num_groups < 1 or num_channels % num_groups:
+            raise ValueError(
+                f"GroupNorm: num_channels must be divisible by num_groups, got {num_channels} and "
+                f"{num_groups}"
+            )
         self.num_groups = num_groups
         self.eps = eps
         _add_affine(self, affine, [num_channels])

@@ -1,6 +1,7 @@
 """Module and Parameter."""
 
 import collections
+import collections.abc
 import weakref
 
 from wick import _C
@@ -27,6 +28,10 @@ def _rebuild_parameter(data, requires_grad):
 
 
 _LoadResult = collections.namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+
+
+def _wrong_part(expected, name, found):
+    return TypeError(f"expected a {expected} as '{name}', got {type(found).__name__}")
 
 
 class _Handle:
@@ -145,13 +150,13 @@ class Module:
     def register_parameter(self, name, parameter):
         self._check_name(name)
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise TypeError(f"'{name}' is no Parameter")
+            raise _wrong_part("Parameter", name, parameter)
         self._parameters[name] = parameter
 
     def register_buffer(self, name, tensor, persistent=True):
         self._check_name(name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"'{name}' is no Tensor")
+            raise _wrong_part("Tensor", name, tensor)
         self._buffers[name] = tensor
         if not persistent:
             self._non_persistent.add(name)
@@ -159,7 +164,7 @@ class Module:
     def add_module(self, name, module):
         self._check_name(name)
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"'{name}' is no Module")
+            raise _wrong_part("Module", name, module)
         self._modules[name] = module
 
     register_module = add_module
@@ -304,6 +309,8 @@ class Module:
         return state
 
     def load_state_dict(self, state_dict, strict=True):
+        if not isinstance(state_dict, collections.abc.Mapping):
+            raise TypeError(f"expected a dict of tensors as the state, got {type(state_dict).__name__}")
         own = self.state_dict()
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -313,7 +320,9 @@ class Module:
         if strict and unexpected:
             problems.append("Unexpected key(s) in state_dict: " + ", ".join(map(repr, unexpected)))
         for name, tensor in own.items():
-            if name in state_dict and state_dict[name].shape != tensor.shape:
+            if name in state_dict and not isinstance(state_dict[name], Tensor):
+                problems.append(f"expected a Tensor as {name}, got {type(state_dict[name]).__name__}")
+            elif name in state_dict and state_dict[name].shape != tensor.shape:
                 problems.append(
                     f"size mismatch for {name}: copying a param with shape "
                     f"{state_dict[name].shape} from checkpoint, the shape in current model is "

@@ -62,6 +62,11 @@ class _Recurrent(Module):
         return 0 if self.batch_first else 1
 
     def _batched(self, input: Tensor) -> Tensor:
+        if not torch.jit.is_tracing() and input.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                + str(self.input_size) + ", got " + str(input.size(-1))
+            )
         return input.unsqueeze(self._place()) if self._single(input) else input
 
     # The state before the first step, or zeros.

@@ -93,7 +93,11 @@ class Optimizer:
     def load_state_dict(self, state_dict):
         groups = state_dict["param_groups"]
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
-            raise ValueError("loaded state dict doesn't match the optimizer's parameter groups")
+            raise ValueError(
+                "loaded state dict doesn't match the optimizer's parameter groups: expected groups of "
+                f"{[len(g['params']) for g in self.param_groups]} parameters, got "
+                f"{[len(g['params']) for g in groups]}"
+            )
         by_number = {
             number: p
             for group, own in zip(groups, self.param_groups)
@@ -109,6 +113,12 @@ class Optimizer:
             own.update({name: value for name, value in group.items() if name != "params"})
 
 
+def _check_settings(kind, **settings):
+    for name, value in settings.items():
+        if not value >= 0:
+            raise ValueError(f"{kind}: expected a number from 0 on as {name}, got {value}")
+
+
 class SGD(Optimizer):
     def __init__(
         self,
@@ -121,10 +131,12 @@ class SGD(Optimizer):
         *,
         maximize=False,
     ):
-        if lr < 0 or momentum < 0 or weight_decay < 0:
-            raise ValueError("lr, momentum and weight_decay must not be negative")
+        _check_settings("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise ValueError(
+                "SGD: Nesterov momentum requires a momentum and zero dampening, got momentum "
+                f"{momentum} and dampening {dampening}"
+            )
         super().__init__(
             params,
             dict(
@@ -170,8 +182,11 @@ class Adam(Optimizer):
         *,
         maximize=False,
     ):
-        if lr < 0 or eps < 0 or weight_decay < 0 or not all(0 <= b < 1 for b in betas):
-            raise ValueError("invalid settings of Adam")
+        _check_settings(type(self).__name__, lr=lr, eps=eps, weight_decay=weight_decay)
+        if len(betas) != 2 or not all(0 <= b < 1 for b in betas):
+            raise ValueError(
+                f"{type(self).__name__}: expected two betas from 0 to below 1, got {betas}"
+            )
         super().__init__(
             params,
             dict(
