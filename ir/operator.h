@@ -25,6 +25,7 @@
 #include "core/symbol.h"
 #include "core/tensor_kind.h"
 #include "core/thread_context.h"
+#include "ir/output_rules.h"
 
 namespace wick {
 
@@ -99,6 +100,8 @@ class Operator {
   Symbol symbol() const { return symbol_; }
   const OperatorRecord& record() const { return record_; }
   Form form() const { return form_; }
+  // Of the tensors of its out= arguments.
+  OutputRule outputRule() const { return output_rule_; }
   bool has(OperatorFlags flag) const { return (record_.flags & flag) != 0; }
   // Bit i: a call writes to argument i, or to what it contains.
   uint64_t writtenArguments() const { return written_; }
@@ -196,6 +199,7 @@ class Operator {
   Symbol symbol_;
   const OperatorRecord& record_;
   Form form_;
+  OutputRule output_rule_ = OutputRule::Castable;
   // Bit i: argument i is a tensor or a list of them that the call writes to; as the schema says,
   // and as the record says beyond it (if at all, and if the condition holds).
   uint64_t written_ = 0;
