@@ -320,28 +320,6 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   return out;
 }
 
-Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices,
-                 const DimVector& sizes) {
-  const DimVector all = unpooledSizes(op, self, indices, sizes);
-  const Tensor x = here(self).contiguous(), at = here(indices).contiguous();
-  const Tensor out = Tensor::empty(all, x.dtype(), x.device());
-  if (x.numel() == 0) return out.fill(0);
-  const int64_t planes = checkedNumel(IntSpan(all).first(all.size() - sizes.size()));
-  addFunction(op, fmt::format("putInPlanes<{}>", elementType(op, x)),
-              {reads(x), reads(at), writes(out)}, {planes, x.numel() / planes, checkedNumel(sizes)},
-              fmt::format("{}: found an invalid max index", op));
-  return isChannelsLast(self) ? out.contiguous(self.suggestMemoryFormat()) : out;
-}
-Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& size) {
-  const char* op = "max_unpool2d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 2));
-}
-Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
-                   const DimVector&, const DimVector&) {
-  const char* op = "max_unpool3d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 3));
-}
-
 const DeviceKernel kKernels[] = {
     {"aten::repeat_interleave.Tensor", WICK_KERNEL(repeatCounts)},
     {"aten::repeat_interleave.self_int", WICK_KERNEL(repeatEach)},
@@ -357,8 +335,6 @@ const DeviceKernel kKernels[] = {
     {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
     {"aten::trace", WICK_KERNEL(trace)},
     {"aten::vander", WICK_KERNEL(vander)},
-    {"aten::max_unpool2d", WICK_KERNEL(maxUnpool2d)},
-    {"aten::max_unpool3d", WICK_KERNEL(maxUnpool3d)},
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
 };
 // Counts and tests may lie on the CPU.

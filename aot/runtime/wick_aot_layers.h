@@ -603,18 +603,6 @@ inline void powersOf(const T* from, T* to, int64_t count, int64_t columns, int64
   }
 }
 
-// Values at their positions in planes of so many pixels, which are zeros elsewhere. False when one lies outside.
-template <class T>
-inline bool putInPlanes(const T* from, const int64_t* at, T* to, int64_t planes, int64_t each,
-                        int64_t pixels) {
-  std::memset(static_cast<void*>(to), 0, static_cast<size_t>(planes * pixels) * sizeof(T));
-  for (int64_t i = 0; i < planes * each; ++i) {
-    if (at[i] < 0 || at[i] >= pixels) return false;
-    to[i / each * pixels + at[i]] = from[i];
-  }
-  return true;
-}
-
 }  // namespace wick_aot
 
 #endif
