@@ -5,68 +5,31 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
 
 #include "aot/pack_weights.h"
 #include "aot/plan.h"
 #include "aot/program_text.h"
 #include "aot/recording.h"
+#include "core/error.h"
 #include "core/version.h"
 
 namespace wick::aot {
 
 namespace {
 
-constexpr const char* kRuntimeHeader =
-#include "aot/wick_aot.h.inc"
-    ;
-constexpr const char* kRuntimeSource =
-#include "aot/wick_aot.c.inc"
-    ;
-constexpr const char* kLibraryHeader =
-#include "aot/wick_aot_onednn.h.inc"
-    ;
-constexpr const char* kLibrarySource =
-#include "aot/wick_aot_onednn.c.inc"
-    ;
-constexpr const char* kLoops =
-#include "aot/wick_aot_loops.h.inc"
-    ;
-constexpr const char* kNumbers =
-#include "aot/wick_aot_numbers.h.inc"
-    ;
-constexpr const char* kElements =
-#include "aot/wick_aot_elements.h.inc"
-    ;
-constexpr const char* kLayers =
-#include "aot/wick_aot_layers.h.inc"
-    ;
-constexpr const char* kComplex =
-#include "aot/wick_aot_complex.h.inc"
-    ;
-constexpr const char* kFourier =
-#include "aot/wick_aot_fourier.h.inc"
-    ;
-constexpr const char* kFourierRuns =
-#include "aot/fourier_runs.h.inc"
-    ;
-constexpr const char* kFactorizations =
-#include "aot/wick_aot_lapack.h.inc"
-    ;
-constexpr const char* kRandom =
-#include "aot/wick_aot_random.h.inc"
-    ;
-constexpr const char* kConvolution =
-#include "aot/wick_aot_convolution.h.inc"
-    ;
-constexpr const char* kWinograd =
-#include "aot/wick_aot_winograd.h.inc"
-    ;
-constexpr const char* kGridPoints =
-#include "aot/grid_points.h.inc"
-    ;
-constexpr const char* kBlocks =
-#include "aot/small_gemm_blocks.h.inc"
-    ;
+// The sources of the runtime.
+File runtimeFile(std::string_view name) {
+  static constexpr std::pair<const char*, const char*> kTexts[] = {
+#include "aot/runtime_texts.inc"
+  };
+  const auto* const found =
+      std::ranges::find(kTexts, name, [](const auto& text) { return text.first; });
+  WICK_ASSERT(found != std::end(kTexts), "the runtime has no file {}", name);
+  return {found->first, found->second};
+}
 
 constexpr size_t kWeightsHeader = 64;
 constexpr uint32_t kFormatVersion = 6;
@@ -367,11 +330,11 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   result.files = {
       {options.name + ".h", headerText(entries, written, options, parts.declarations + seed)},
       {options.name + ".cpp",
-       source.before + fmt::format("{:#x}", fingerprint.value()) + source.after},
-      {"wick_aot.h", kRuntimeHeader},
-      {"wick_aot.c", kRuntimeSource},
-      {"wick_aot_onednn.h", kLibraryHeader},
-      {"wick_aot_numbers.h", kNumbers}};
+       source.before + fmt::format("{:#x}", fingerprint.value()) + source.after}};
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) result.files.push_back(runtimeFile(name));
+  };
+  add({"wick_aot.h", "wick_aot.c", "wick_aot_onednn.h", "wick_aot_numbers.h"});
   result.sources = {options.name + ".cpp", "wick_aot.c"};
   if (target) {
     result.for_device = true;
@@ -381,28 +344,18 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
     result.primitives = text.primitives;
     return result;
   }
-  for (const auto& [name, content] : {std::pair{"wick_aot_loops.h", kLoops},
-                                      {"wick_aot_elements.h", kElements},
-                                      {"wick_aot_layers.h", kLayers},
-                                      {"wick_aot_random.h", kRandom},
-                                      {"wick_aot_convolution.h", kConvolution},
-                                      {"wick_aot_winograd.h", kWinograd},
-                                      {"grid_points.h", kGridPoints},
-                                      {"small_gemm_blocks.h", kBlocks}}) {
-    result.files.push_back({name, content});
-  }
-  result.needs_lapack = text.includes.find("wick_aot_lapack.h") != std::string::npos;
-  if (result.needs_lapack) result.files.push_back({"wick_aot_lapack.h", kFactorizations});
-  if (text.includes.find("wick_aot_complex.h") != std::string::npos) {
-    result.files.push_back({"wick_aot_complex.h", kComplex});
-  }
-  if (text.includes.find("wick_aot_fourier.h") != std::string::npos) {
-    result.files.push_back({"wick_aot_fourier.h", kFourier});
-    result.files.push_back({"fourier_runs.h", kFourierRuns});
-  }
+  add({"wick_aot_loops.h", "wick_aot_elements.h", "wick_aot_layers.h", "wick_aot_random.h",
+       "wick_aot_convolution.h", "wick_aot_winograd.h", "grid_points.h", "small_gemm_blocks.h"});
+  const auto includes = [&](const char* name) {
+    return text.includes.find(name) != std::string::npos;
+  };
+  result.needs_lapack = includes("wick_aot_lapack.h");
   result.needs_onednn = text.primitives > 0;
+  if (result.needs_lapack) add({"wick_aot_lapack.h"});
+  if (includes("wick_aot_complex.h")) add({"wick_aot_complex.h"});
+  if (includes("wick_aot_fourier.h")) add({"wick_aot_fourier.h", "fourier_runs.h"});
   if (result.needs_onednn) {
-    result.files.push_back({"wick_aot_onednn.c", kLibrarySource});
+    add({"wick_aot_onednn.c"});
     result.sources.push_back("wick_aot_onednn.c");
   }
   result.kernels = text.kernels;

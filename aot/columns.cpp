@@ -74,11 +74,11 @@ Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
       const Tensor w =
           weight.narrow(0, g * in_c, in_c).reshape(DimVector{1, in_c, patch}).transpose(1, 2);
       const Tensor columns = each(w, part.view(DimVector{samples, in_c, steps}));
-      addFunction(op, fmt::format("addPatches<{}>", type), {reads(columns), writes(result)},
+      addFunction(op, fmt::format("movePatches<{}, true>", type), {reads(columns), writes(result)},
                   patches.numbers(samples, out_c));
     } else {
       const Tensor columns = Tensor::empty(DimVector{samples, patch, steps}, x.dtype(), x.device());
-      addFunction(op, fmt::format("patchesOf<{}>", type), {reads(part), writes(columns)},
+      addFunction(op, fmt::format("movePatches<{}, false>", type), {reads(part), writes(columns)},
                   patches.numbers(samples, in_c));
       const Tensor w = weight.narrow(0, g * out_c, out_c).reshape(DimVector{1, out_c, patch});
       result = each(w, columns);

@@ -96,21 +96,6 @@ Tensor repeatRows(const Tensor& self, const Tensor& repeats, std::optional<int64
   WICK_CHECK(counts.numel() == input.size(d), "repeats must have the same size as input along dim");
   return kIndexSelect(input, d, placesOf(counts, output_size));
 }
-Tensor repeatEach(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
-                  std::optional<int64_t> output_size) {
-  WICK_CHECK(repeats >= 0, "repeats can not be negative");
-  Tensor input = dim ? here(self) : here(self).reshape(DimVector{-1});
-  if (input.dim() == 0) input = input.reshape(DimVector{1});
-  const int64_t d = wrapDim(dim.value_or(0), input.dim());
-  DimVector spread(input.sizes()), sizes(input.sizes());
-  spread.insert(static_cast<size_t>(d) + 1, repeats);
-  int64_t& size = sizes[static_cast<size_t>(d)];
-  WICK_CHECK(!__builtin_mul_overflow(size, repeats, &size),
-             "repeat_interleave: {} repeats of {} are too many", repeats, input.size(d));
-  WICK_CHECK(!output_size || *output_size == size, "allocated size does not match required size");
-  return input.unsqueeze(d + 1).expand(spread).clone(MemoryFormat::Contiguous).view(sizes);
-}
-
 // ---- counts ----
 
 }  // namespace
@@ -320,31 +305,8 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   return out;
 }
 
-Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices,
-                 const DimVector& sizes) {
-  const DimVector all = unpooledSizes(op, self, indices, sizes);
-  const Tensor x = here(self).contiguous(), at = here(indices).contiguous();
-  const Tensor out = Tensor::empty(all, x.dtype(), x.device());
-  if (x.numel() == 0) return out.fill(0);
-  const int64_t planes = checkedNumel(IntSpan(all).first(all.size() - sizes.size()));
-  addFunction(op, fmt::format("putInPlanes<{}>", elementType(op, x)),
-              {reads(x), reads(at), writes(out)}, {planes, x.numel() / planes, checkedNumel(sizes)},
-              fmt::format("{}: found an invalid max index", op));
-  return isChannelsLast(self) ? out.contiguous(self.suggestMemoryFormat()) : out;
-}
-Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& size) {
-  const char* op = "max_unpool2d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 2));
-}
-Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
-                   const DimVector&, const DimVector&) {
-  const char* op = "max_unpool3d";
-  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 3));
-}
-
 const DeviceKernel kKernels[] = {
     {"aten::repeat_interleave.Tensor", WICK_KERNEL(repeatCounts)},
-    {"aten::repeat_interleave.self_int", WICK_KERNEL(repeatEach)},
     {"aten::bincount", WICK_KERNEL(bincount)},
     {"aten::quantile", WICK_KERNEL(quantile<false>)},
     {"aten::quantile.scalar", WICK_KERNEL(quantileNumber<false>)},
@@ -357,8 +319,6 @@ const DeviceKernel kKernels[] = {
     {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
     {"aten::trace", WICK_KERNEL(trace)},
     {"aten::vander", WICK_KERNEL(vander)},
-    {"aten::max_unpool2d", WICK_KERNEL(maxUnpool2d)},
-    {"aten::max_unpool3d", WICK_KERNEL(maxUnpool3d)},
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
 };
 // Counts and tests may lie on the CPU.

@@ -45,25 +45,13 @@ class CpuStepWriter : public StepWriter {
   }
   void restore(const StepWriter& copy) override {
     const auto& other = static_cast<const CpuStepWriter&>(copy);
-    defined_ = other.defined_;
-    functions_ = other.functions_;
-    table_names_ = other.table_names_;
-    axes_names_ = other.axes_names_;
-    convolution_names_ = other.convolution_names_;
-    tables_ = other.tables_;
-    convolves_ = other.convolves_;
-    by_winograd_ = other.by_winograd_;
+    known_ = other.known_;
     computes_numbers_ = other.computes_numbers_;
-    moves_elements_ = other.moves_elements_;
-    draws_ = other.draws_;
-    factorizes_ = other.factorizes_;
-    transforms_ = other.transforms_;
-    computes_complex_ = other.computes_complex_;
   }
   std::string includes(size_t primitives) const override;
   std::string functions(size_t primitives) const override;
-  std::string tables() const override { return tables_; }
-  bool draws() const override { return draws_; }
+  std::string tables() const override { return known_.tables; }
+  bool draws() const override { return known_.draws; }
   std::string names() const override {
     return "  [[maybe_unused]] const unsigned char* const w = state->weights;\n"
            "  [[maybe_unused]] unsigned char* const m = state->memory;\n"
@@ -81,6 +69,14 @@ class CpuStepWriter : public StepWriter {
   std::string copyText(const std::string& to, const std::string& from, size_t bytes) override {
     return fmt::format("  std::memcpy({}, {}, {});\n", to, from, bytes);
   }
+  std::string readText(const std::string& variable, const std::string& type,
+                       const Place& place) override {
+    return fmt::format("  const {} {} = *{};\n", type, variable, pointer(place, type));
+  }
+  std::string writeText(const std::string& variable, const std::string& type,
+                        const Place& place) override {
+    return fmt::format("  *{} = {};\n", pointer(place, type), variable);
+  }
   void write(const Step& step, const KernelStep& s) override;
   void write(const Step& step, const SmallProductStep& s) override;
   void write(const Step& step, const PlainProductStep& s) override;
@@ -88,51 +84,36 @@ class CpuStepWriter : public StepWriter {
   void write(const Step& step, const ConvolutionStep& s) override;
   void write(const Step& step, const PoolStep& s) override;
   void write(const Step& step, const FillStep& s) override;
-  void write(const Step& step, const BranchStep& s) override;
-  void write(const Step& step, const LoopStep& s) override;
-  void write(const Step& step, const WindowStep& s) override;
-  void write(const Step& step, const NumberStep& s) override;
   void write(const Step& step, const FunctionStep& s) override;
-  void write(const Step& step, const DeviceKernelStep&) override {
-    throw NotAhead(fmt::format("{}: a kernel of a device in a model for the CPU", step.name));
-  }
 
   unsigned vector_bits_;
-  std::set<std::string> defined_;
-  std::vector<std::string> functions_;
-  // By text.
-  std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
-  std::string tables_;
-  bool convolves_ = false, by_winograd_ = false, computes_numbers_ = false, moves_elements_ = false,
-       draws_ = false, factorizes_ = false, transforms_ = false, computes_complex_ = false;
+  // What texts share.
+  struct Known {
+    std::set<std::string> defined;
+    std::vector<std::string> functions;
+    std::map<std::string, std::string> table_names, axes_names, convolution_names;  // by text
+    std::string tables;
+    bool convolves = false, by_winograd = false, moves_elements = false, draws = false,
+         factorizes = false, transforms = false, computes_complex = false;
+  };
+  Known known_;
 };
 
 std::string CpuStepWriter::includes(size_t primitives) const {
   std::string text;
   if (primitives > 0) text += "#include \"wick_aot_onednn.h\"\n";
-  if (convolves_) text += "#include \"wick_aot_convolution.h\"\n";
-  if (by_winograd_) text += "#include \"wick_aot_winograd.h\"\n";
+  if (known_.convolves) text += "#include \"wick_aot_convolution.h\"\n";
+  if (known_.by_winograd) text += "#include \"wick_aot_winograd.h\"\n";
   text += "#include \"wick_aot_loops.h\"\n";
-  if (moves_elements_) text += "#include \"wick_aot_layers.h\"\n";
-  if (factorizes_) text += "#include \"wick_aot_lapack.h\"\n";
-  if (computes_complex_) text += "#include \"wick_aot_complex.h\"\n";
-  if (transforms_) text += "#include \"wick_aot_fourier.h\"\n";
-  if (draws_) text += "#include \"wick_aot_random.h\"\n";
+  if (known_.moves_elements) text += "#include \"wick_aot_layers.h\"\n";
+  if (known_.factorizes) text += "#include \"wick_aot_lapack.h\"\n";
+  if (known_.computes_complex) text += "#include \"wick_aot_complex.h\"\n";
+  if (known_.transforms) text += "#include \"wick_aot_fourier.h\"\n";
+  if (known_.draws) text += "#include \"wick_aot_random.h\"\n";
   if (computes_numbers_) text += "#include \"wick_aot_numbers.h\"\n";
   return text;
 }
 
-constexpr const char* kHelpers = R"(// What lies some bytes behind an address.
-template <class T>
-WICK_INLINE T* at(void* memory, int64_t offset) {
-  return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
-}
-template <class T>
-WICK_INLINE const T* at(const void* memory, int64_t offset) {
-  return reinterpret_cast<const T*>(static_cast<const char*>(memory) + offset);
-}
-
-)";
 constexpr const char* kRunHelper =
     R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const wick_aot_primitive* sized,
                          const void* source, const void* weight, const void* bias,
@@ -145,15 +126,15 @@ constexpr const char* kRunHelper =
 
 std::string CpuStepWriter::functions(size_t primitives) const {
   std::string text = codegen::cppSupportText();
-  text += std::string("\n") + kHelpers + (primitives > 0 ? kRunHelper : "");
-  for (const std::string& f : functions_) text += f;
+  text += std::string("\n") + kAddressText + "\n" + (primitives > 0 ? kRunHelper : "");
+  for (const std::string& f : known_.functions) text += f;
   return text;
 }
 
 void CpuStepWriter::write(const Step& step, const KernelStep& s) {
   const loop::Kernel& kernel = *s.kernel;
   for (codegen::CppFunction& f : codegen::cppFunctions(kernel.expression)) {
-    if (defined_.insert(f.name).second) functions_.push_back(std::move(f.text));
+    if (known_.defined.insert(f.name).second) known_.functions.push_back(std::move(f.text));
   }
   codegen::CppWalk walk = s.walk;
   walk.any_size = any_size_;
@@ -162,9 +143,7 @@ void CpuStepWriter::write(const Step& step, const KernelStep& s) {
   for (size_t a = 0; a < s.places.size(); ++a) {
     const loop::Access& access = kernel.accesses[a];
     if (access.isIndex()) continue;
-    const std::string type =
-        access.dtype == DType::Bool ? "uint8_t" : codegen::cppType(access.dtype);
-    arguments += (arguments.empty() ? "" : ", ") + pointer(s.places[a], type);
+    arguments += (arguments.empty() ? "" : ", ") + pointer(s.places[a], memoryType(access.dtype));
   }
   const std::string call = fmt::format("{}{})", kKernelName, arguments);
   now_.call = kernel.checks.empty()
@@ -231,17 +210,18 @@ void CpuStepWriter::write(const Step&, const ConvolutionStep& s) {
       s.activation == Activation::None   ? "Nothing"
       : s.activation == Activation::Relu ? "Relu"
                                          : "Relu6");
-  convolves_ = true;
+  known_.convolves = true;
   std::string what = fmt::format("wick_aot::Convolution{{{}}}", text);
   if (!any_size_) {
-    auto [known, added] = convolution_names_.try_emplace(text);
+    auto [known, added] = known_.convolution_names.try_emplace(text);
     if (added) {
-      known->second = fmt::format("convolution_{}", convolution_names_.size());
-      tables_ += fmt::format("constexpr wick_aot::Convolution {} = {{{}}};\n", known->second, text);
+      known->second = fmt::format("convolution_{}", known_.convolution_names.size());
+      known_.tables +=
+          fmt::format("constexpr wick_aot::Convolution {} = {{{}}};\n", known->second, text);
     }
     what = known->second;
   }
-  by_winograd_ |= s.scratch.has_value();
+  known_.by_winograd |= s.scratch.has_value();
   now_.call =
       fmt::format("  wick_aot::{}({}, {}{}, {}, {}, {}, {}{});\n",
                   s.scratch ? "convolveByWinograd" : "convolve", what,
@@ -254,10 +234,10 @@ void CpuStepWriter::write(const Step&, const ConvolutionStep& s) {
 // The name of a table with these numbers.
 std::string CpuStepWriter::table(const std::vector<int64_t>& numbers) {
   const std::string list = listOf(IntSpan(numbers.data(), numbers.size()));
-  auto [known, added] = table_names_.try_emplace(list);
+  auto [known, added] = known_.table_names.try_emplace(list);
   if (added) {
-    known->second = fmt::format("table_{}", table_names_.size());
-    tables_ += fmt::format("const int32_t {}[] = {{{}}};\n", known->second, list);
+    known->second = fmt::format("table_{}", known_.table_names.size());
+    known_.tables += fmt::format("const int32_t {}[] = {{{}}};\n", known->second, list);
   }
   return known->second;
 }
@@ -267,10 +247,10 @@ std::string CpuStepWriter::axes(const PoolStep& s) {
     text += fmt::format("{}\n    {{{}, {}, {}, {}, {}, {}}}", text.empty() ? "" : ",", a.input,
                         a.begin.size(), a.step, table(a.begin), table(a.end), table(a.span));
   }
-  auto [known, added] = axes_names_.try_emplace(text);
+  auto [known, added] = known_.axes_names.try_emplace(text);
   if (added) {
-    known->second = fmt::format("windows_{}", axes_names_.size());
-    tables_ += fmt::format("constexpr wick_aot::Axes {} = {{{}}};\n", known->second, text);
+    known->second = fmt::format("windows_{}", known_.axes_names.size());
+    known_.tables += fmt::format("constexpr wick_aot::Axes {} = {{{}}};\n", known->second, text);
   }
   return known->second;
 }
@@ -305,78 +285,26 @@ void CpuStepWriter::write(const Step&, const PoolStep& s) {
 void CpuStepWriter::write(const Step&, const FillStep& s) {
   const size_t bytes = program_->buffers[s.to.buffer].bytes;
   const std::string to = pointer(s.to, "char");
-  now_.call = s.from
-                  ? fmt::format("  std::memcpy({}, {}, {});\n", to, pointer(*s.from, "char"), bytes)
-                  : fmt::format("  std::memset({}, 0, {});\n", to, bytes);
-}
-
-void CpuStepWriter::write(const Step&, const BranchStep& s) {
-  now_.call = fmt::format("  if (*{} != 0) {{\n", pointer(s.condition, "uint8_t"));
-  now_.opens = 1;
-}
-void CpuStepWriter::write(const Step&, const LoopStep& s) {
-  const std::string text = swappedText(s);
-  const std::string round = fmt::format("round_{}", loops_++);
-  const std::string condition =
-      s.condition ? fmt::format(" && *{} != 0", pointer(*s.condition, "uint8_t")) : "";
-  const std::string rounds =
-      s.told_rounds ? "*" + pointer(*s.told_rounds, "int64_t") : fmt::format("{}", s.rounds);
-  now_.call = fmt::format(
-      "{0}  for (int64_t {1} = 0, {1}_end = {2}; {1} < {1}_end{3}; ++{1}) {{\n"
-      "    *{4} = {1};\n",
-      text, round, rounds, condition, pointer(s.round, "int64_t"));
-  now_.opens = 1;
-}
-void CpuStepWriter::write(const Step& step, const WindowStep& s) {
-  const std::string from = pointer(s.from, "unsigned char");
-  const size_t number = newVariable();
-  computes_numbers_ = true;
-  now_.call = fmt::format(
-      "  const int64_t at_{0} = wick_aot::position(*{1}, {2});\n"
-      "  if (at_{0} < 0) {3}"
-      "  [[maybe_unused]] auto* const v{0} = {4} + at_{0} * {5};\n",
-      number, pointer(s.index, "int64_t"), s.size, failure(step.name + ": index out of range"),
-      from, s.bytes);
-  variables_[s.window] = fmt::format("v{}", number);
-}
-
-void CpuStepWriter::write(const Step&, const NumberStep& s) {
-  computes_numbers_ = true;
-  const auto typeOf = [](DType dtype) {
-    return dtype == DType::Bool ? "uint8_t" : codegen::cppType(dtype);
-  };
-  std::string arguments;
-  for (const NumberStep::Operand& operand : s.from) {
-    const std::string number = "*" + pointer(operand.place, typeOf(operand.dtype));
-    arguments += operand.dtype == s.computed
-                     ? number + ", "
-                     : fmt::format("static_cast<{}>({}), ", typeOf(s.computed), number);
-  }
-  const std::string to = pointer(s.to.place, codegen::cppType(s.to.dtype));
-  now_.call = fmt::format(
-      "  if (const char* const error = wick_aot::{}({}*{})) {{\n"
-      "    return wick_aot_fail(state, WICK_AOT_RAISED, error);\n  }}\n",
-      s.function, arguments, to);
+  now_.call = s.from ? copyText(to, pointer(*s.from, "char"), bytes)
+                     : fmt::format("  std::memset({}, 0, {});\n", to, bytes);
 }
 
 void CpuStepWriter::write(const Step&, const FunctionStep& s) {
-  moves_elements_ = true;
+  known_.moves_elements = true;
   std::string arguments;
   const std::string_view function = s.function;
-  factorizes_ = factorizes_ || function.starts_with("lapack::");
-  transforms_ =
-      transforms_ || function.starts_with("fourier") || function.starts_with("overlapAdd");
-  computes_complex_ = computes_complex_ || function.starts_with("complexSums") ||
-                      function.find("Complex<") != std::string_view::npos;
+  known_.factorizes = known_.factorizes || function.starts_with("lapack::");
+  known_.transforms =
+      known_.transforms || function.starts_with("fourier") || function.starts_with("overlapAdd");
+  known_.computes_complex = known_.computes_complex || function.starts_with("complexSums") ||
+                            function.find("Complex<") != std::string_view::npos;
   if (drawsNumbers(s)) {
-    draws_ = true;
+    known_.draws = true;
     arguments = "state->generator";
   }
   for (const FunctionStep::Operand& operand : s.operands) {
     const std::string type = operand.bytes != 0 ? fmt::format("uint{}_t", 8 * operand.bytes)
-                             : operand.dtype == DType::Bool
-                                 ? "uint8_t"
-                                 : codegen::cppType(toRealType(operand.dtype));
+                                                : memoryType(toRealType(operand.dtype));
     arguments += (arguments.empty() ? "" : ", ") +
                  (operand.place ? pointer(*operand.place, type) : "nullptr");
   }

@@ -223,19 +223,6 @@ Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, boo
   return slices.run("sortRows", slices.length(),
                     {descending ? 1 : 0, stable.value_or(false) ? 1 : 0}, false, true);
 }
-Pair sort(const Tensor& self, int64_t dim, bool descending) {
-  return sortStable(self, false, dim, descending);
-}
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
-  return std::get<1>(sort(self, dim, descending));
-}
-Tensor argsortStable(const Tensor& self, bool stable, int64_t dim, bool descending) {
-  return std::get<1>(sortStable(self, stable, dim, descending));
-}
-Tensor msort(const Tensor& self) {
-  return std::get<0>(sort(self, 0, false));
-}
-
 void refuseBool(const char* op, const Tensor& t) {
   WICK_CHECK(t.dtype() != DType::Bool, "\"{}\" not implemented for 'Bool'", op);
 }
@@ -340,11 +327,7 @@ const DeviceKernel kKernels[] = {
     {"aten::logcumsumexp", WICK_KERNEL(logcumsumexp)},
     {"aten::cummax", WICK_KERNEL(running<true>)},
     {"aten::cummin", WICK_KERNEL(running<false>)},
-    {"aten::sort", WICK_KERNEL(sort)},
     {"aten::sort.stable", WICK_KERNEL(sortStable)},
-    {"aten::argsort", WICK_KERNEL(argsort)},
-    {"aten::argsort.stable", WICK_KERNEL(argsortStable)},
-    {"aten::msort", WICK_KERNEL(msort)},
     {"aten::topk", WICK_KERNEL(topk)},
     {"aten::kthvalue", WICK_KERNEL(kthvalue)},
     {"aten::median", WICK_KERNEL(medianAll<false>)},

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,11 +17,14 @@
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/linear_algebra/matrices.h"
 
 namespace wick::aot {
 
 namespace {
 
+using linalg::batchSizes;
+using linalg::withSizes;
 using Pair = std::tuple<Tensor, Tensor>;
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
@@ -48,41 +50,21 @@ void noteCodes(const Codes& codes, const Tensor& info) {
 }
 
 void requireReal(const char* op, const Tensor& a) {
-  WICK_CHECK(a.dim() >= 2, "{}: The input tensor A must have at least 2 dimensions, but has {}", op,
-             a.dim());
-  WICK_CHECK(a.dtype() == DType::Float || a.dtype() == DType::Double || isComplex(a.dtype()),
-             "{}: Expected a floating point or complex tensor as input. Got {}", op,
-             scalarTypeName(a.dtype()));
+  linalg::checkMatrix(op, a);
   if (isComplex(a.dtype())) {
     throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(a.dtype())));
   }
-  WICK_CHECK(a.size(-1) < 30000 && a.size(-2) < 30000, "{}: matrices of shape {} are too large", op,
-             formatInts(a.sizes()));
 }
 void requireSquare(const char* op, const Tensor& a) {
   requireReal(op, a);
-  WICK_CHECK(a.size(-1) == a.size(-2),
-             "{}: A must be batches of square matrices, but they are {} by {} matrices", op,
-             a.size(-2), a.size(-1));
+  linalg::checkSquare(op, a);
 }
 
-// As runtime/ops/linear_algebra/matrices.h has them.
 Tensor columnMajor(const Tensor& a) {
-  return here(a).transpose(-2, -1).clone(MemoryFormat::Contiguous).transpose(-2, -1);
-}
-DimVector batchOf(const Tensor& a) {
-  return DimVector(a.sizes().first(static_cast<size_t>(a.dim() - 2)));
-}
-DimVector with(DimVector batch, std::initializer_list<int64_t> rest) {
-  for (const int64_t r : rest) batch.push_back(r);
-  return batch;
+  return linalg::columnMajor(here(a));
 }
 Tensor empty(const DimVector& sizes, DType dtype) {
   return Tensor::empty(sizes, dtype, Device{kAhead, -1});
-}
-Tensor emptyColumnMajor(DimVector sizes, DType dtype) {
-  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-  return empty(sizes, dtype).transpose(-2, -1);
 }
 
 void call(const char* op, const char* function, const Tensor& like,
@@ -97,8 +79,8 @@ void call(const char* op, const char* function, const Tensor& like,
 Triple luFactors(const char* op, const Tensor& a) {
   requireReal(op, a);
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  const DimVector batch = batchOf(a);
-  const Tensor lu = columnMajor(a), pivots = empty(with(batch, {k}), DType::Int);
+  const DimVector batch = batchSizes(a);
+  const Tensor lu = columnMajor(a), pivots = empty(withSizes(batch, {k}), DType::Int);
   const Tensor info = codesFor(batch);
   if (a.numel() == 0) return {lu, pivots.fill(0), info.numel() > 0 ? info.fill(0) : info};
   call(op, "luFactors", lu, {changes(lu), writes(pivots), writes(info)},
@@ -123,33 +105,18 @@ Triple luWithInfo(const Tensor& a, bool pivot, bool) {
   return luFactorEx(a, pivot, false);
 }
 
-Triple luUnpack(const Tensor& lu_in, const Tensor& pivots, bool data, bool permutation) {
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
+Triple luUnpack(const Tensor& given, const Tensor& pivots, bool data, bool permutation) {
   const char* op = "lu_unpack";
-  WICK_CHECK(lu_in.dim() >= 2 && lu_in.size(-1) < 30000 && lu_in.size(-2) < 30000,
-             "{}: expected matrices, and none of 30000 rows or columns, got {}", op,
-             lu_in.describe());
-  const Tensor lu = here(lu_in);
-  const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  const DimVector batch = batchOf(lu);
-  const Tensor none = empty(DimVector{0}, lu.dtype());
-  Tensor p = none, l = none, u = none;
-  if (data) {
-    l = Tensor(kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1})).clone(MemoryFormat::Contiguous);
-    u = kTriu(lu.narrow(lu.dim() - 2, 0, k), int64_t{0});
-    if (l.numel() > 0) Tensor(ops::diagonal(l, int64_t{0}, int64_t{-2}, int64_t{-1})).fill(1);
-  }
-  if (permutation) {
-    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
-                   pivots.size(-1) == k && pivots.numel() == checkedNumel(batch) * k,
-               "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, k,
-               pivots.describe());
-    p = empty(with(batch, {m, m}), lu.dtype());
-    if (p.numel() > 0) {
-      call(op, "permutations", p,
-           {reads(here(pivots).contiguous()), writes(empty(DimVector{m}, DType::Long)), writes(p)},
-           {checkedNumel(batch), m, k}, fmt::format("{}: a pivot is out of range", op));
-    }
+  const Tensor lu = here(given);
+  const auto [l, u] = linalg::trianglesOf(op, lu, pivots, data, permutation);
+  if (!permutation) return {empty(DimVector{0}, lu.dtype()), l, u};
+  const int64_t m = lu.size(-2), k = std::min(m, lu.size(-1));
+  const DimVector batch = batchSizes(lu);
+  const Tensor p = empty(withSizes(batch, {m, m}), lu.dtype());
+  if (p.numel() > 0) {
+    call(op, "permutations", p,
+         {reads(here(pivots).contiguous()), writes(empty(DimVector{m}, DType::Long)), writes(p)},
+         {checkedNumel(batch), m, k}, fmt::format("{}: a pivot is out of range", op));
   }
   return {p, l, u};
 }
@@ -157,13 +124,10 @@ Triple luUnpack(const Tensor& lu_in, const Tensor& pivots, bool data, bool permu
 Tensor luSolveLeft(const char* op, const Tensor& lu_in, const Tensor& pivots_in, const Tensor& b,
                    bool transposed) {
   const int64_t n = lu_in.size(-1), r = b.size(-1);
-  WICK_CHECK(b.size(-2) == n,
-             "{}: Incompatible shapes of A and B for the equation AX = B ({}x{} and {}x{})", op, n,
-             n, b.size(-2), r);
-  const DimVector batch = broadcastShapes(batchOf(lu_in), batchOf(b));
-  const Tensor lu = columnMajor(here(lu_in).expand(with(batch, {n, n})));
-  const Tensor pivots = here(pivots_in).expand(with(batch, {n})).contiguous();
-  const Tensor x = columnMajor(here(b).expand(with(batch, {n, r})));
+  const DimVector batch = broadcastShapes(batchSizes(lu_in), batchSizes(b));
+  const Tensor lu = columnMajor(here(lu_in).expand(withSizes(batch, {n, n})));
+  const Tensor pivots = here(pivots_in).expand(withSizes(batch, {n})).contiguous();
+  const Tensor x = columnMajor(here(b).expand(withSizes(batch, {n, r})));
   if (x.numel() == 0) return x;
   call(op, "luSolutions", x, {reads(lu), reads(pivots), changes(x)},
        {checkedNumel(batch), n, r, transposed ? 1 : 0},
@@ -172,12 +136,8 @@ Tensor luSolveLeft(const char* op, const Tensor& lu_in, const Tensor& pivots_in,
 }
 Tensor luSolve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint) {
   const char* op = "linalg.lu_solve";
-  requireSquare(op, lu);
-  requireReal(op, b);
-  WICK_CHECK(lu.dtype() == b.dtype() && pivots.dtype() == DType::Int &&
-                 pivots.dim() == lu.dim() - 1 && pivots.size(-1) == lu.size(-1),
-             "{}: expected factors of one dtype and 32-bit pivots, got {}, {} and {}", op,
-             lu.describe(), pivots.describe(), b.describe());
+  requireReal(op, lu);
+  linalg::checkFactored(op, lu, pivots, b, left);
   if (left) return luSolveLeft(op, lu, pivots, b, adjoint);
   return luSolveLeft(op, lu, pivots, b.transpose(-2, -1), !adjoint).transpose(-2, -1);
 }
@@ -195,7 +155,7 @@ Determinants determinantsOf(const char* op, const Tensor& a_in) {
   requireSquare(op, a_in);
   const Tensor a = here(a_in);
   const auto [lu, pivots, info] = luFactors(op, a.isContiguous() ? a.transpose(-2, -1) : a);
-  const DimVector batch = batchOf(a);
+  const DimVector batch = batchSizes(a);
   const Determinants d{empty(batch, a.dtype()), empty(batch, a.dtype()), empty(batch, a.dtype()),
                        lu, pivots};
   if (d.det.numel() == 0) return d;
@@ -234,7 +194,7 @@ Pair choleskyEx(const Tensor& a, bool upper, bool check_errors) {
   const char* op = "linalg.cholesky_ex";
   requireSquare(op, a);
   const Tensor l = columnMajor((upper ? kTriu : kTril)(a, int64_t{0}));
-  const Tensor info = codesFor(batchOf(a));
+  const Tensor info = codesFor(batchSizes(a));
   if (a.numel() == 0) return {l, info.numel() > 0 ? info.fill(0) : info};
   call(op, "choleskyFactors", l, {changes(l), writes(info)},
        {info.numel(), a.size(-1), upper ? 1 : 0});
@@ -244,16 +204,12 @@ Pair choleskyEx(const Tensor& a, bool upper, bool check_errors) {
 }
 Tensor choleskySolve(const Tensor& b, const Tensor& a, bool upper) {
   const char* op = "cholesky_solve";
-  requireSquare(op, a);
-  requireReal(op, b);
+  requireReal(op, a);
+  linalg::checkCholesky(op, a, b);
   const int64_t n = a.size(-1), r = b.size(-1);
-  WICK_CHECK(b.size(-2) == n && a.dtype() == b.dtype(),
-             "{}: Incompatible matrix sizes: each A matrix is {} by {} but each b matrix is {} by "
-             "{}",
-             op, n, n, b.size(-2), r);
-  const DimVector batch = broadcastShapes(batchOf(a), batchOf(b));
-  const Tensor l = columnMajor(here(a).expand(with(batch, {n, n})));
-  const Tensor x = columnMajor(here(b).expand(with(batch, {n, r})));
+  const DimVector batch = broadcastShapes(batchSizes(a), batchSizes(b));
+  const Tensor l = columnMajor(here(a).expand(withSizes(batch, {n, n})));
+  const Tensor x = columnMajor(here(b).expand(withSizes(batch, {n, r})));
   if (x.numel() == 0) return x;
   call(op, "choleskySolutions", x, {reads(l), changes(x)},
        {checkedNumel(batch), n, r, upper ? 1 : 0});
@@ -265,7 +221,7 @@ Tensor choleskyInverse(const Tensor& a, bool upper) {
   const Tensor x = columnMajor(a);
   if (x.numel() == 0) return x;
   call(op, "choleskyInverses", x, {changes(x)},
-       {checkedNumel(batchOf(a)), a.size(-1), upper ? 1 : 0},
+       {checkedNumel(batchSizes(a)), a.size(-1), upper ? 1 : 0},
        fmt::format("{}: a diagonal element is zero, the inversion could not be completed because "
                    "the input matrix is singular",
                    op));
@@ -278,8 +234,8 @@ Pair geqrf(const Tensor& a) {
   const char* op = "geqrf";
   requireReal(op, a);
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  const DimVector batch = batchOf(a);
-  const Tensor x = columnMajor(a), tau = empty(with(batch, {k}), a.dtype());
+  const DimVector batch = batchSizes(a);
+  const Tensor x = columnMajor(a), tau = empty(withSizes(batch, {k}), a.dtype());
   if (x.numel() == 0) return {x, tau.numel() > 0 ? tau.fill(0) : tau};
   call(op, "reflectors", x, {changes(x), writes(tau)}, {checkedNumel(batch), m, n},
        fmt::format("{}: memory cannot be had", op));
@@ -288,16 +244,11 @@ Pair geqrf(const Tensor& a) {
 Tensor householderProduct(const Tensor& a, const Tensor& tau) {
   const char* op = "linalg.householder_product";
   requireReal(op, a);
-  WICK_CHECK(a.size(-2) >= a.size(-1),
-             "{}: input.shape[-2] must be greater than or equal to input.shape[-1]", op);
-  WICK_CHECK(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype() &&
-                 tau.numel() == checkedNumel(batchOf(a)) * tau.size(-1),
-             "{}: Expected tau to match input of shape {}, got {}", op, formatInts(a.sizes()),
-             tau.describe());
+  linalg::checkReflectors(op, a, tau);
   const Tensor q = columnMajor(a);
   if (q.numel() == 0) return q;
   call(op, "productOfReflectors", q, {changes(q), reads(here(tau).contiguous())},
-       {checkedNumel(batchOf(a)), a.size(-2), a.size(-1), tau.size(-1)},
+       {checkedNumel(batchSizes(a)), a.size(-2), a.size(-1), tau.size(-1)},
        fmt::format("{}: memory cannot be had", op));
   return q;
 }
@@ -315,13 +266,13 @@ Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::st
              "cuSOLVER backend.");
   requireReal(op, a);
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  const DimVector batch = batchOf(a);
+  const DimVector batch = batchSizes(a);
   if (k == 0) throw NotAhead("linalg.svd of empty matrices is not available ahead of time");
-  const Tensor s = empty(with(batch, {k}), a.dtype());
+  const Tensor s = empty(withSizes(batch, {k}), a.dtype());
   Tensor u = empty(DimVector{0}, a.dtype()), vh = u;
   if (vectors) {
-    u = emptyColumnMajor(with(batch, {m, full ? m : k}), a.dtype());
-    vh = emptyColumnMajor(with(batch, {full ? n : k, n}), a.dtype());
+    u = linalg::emptyColumnMajor(withSizes(batch, {m, full ? m : k}), a.dtype(), s.device());
+    vh = linalg::emptyColumnMajor(withSizes(batch, {full ? n : k, n}), a.dtype(), s.device());
   }
   if (s.numel() == 0) return {u, s, vh};
   const Tensor x = columnMajor(a), info = codesFor(batch);
@@ -336,15 +287,13 @@ Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::st
 Pair eigh(const Tensor& a, const std::string& uplo, bool vectors) {
   const char* op = "linalg.eigh";
   requireSquare(op, a);
-  WICK_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
-             "{}: Expected UPLO argument to be 'L' or 'U', but got {}", op, uplo);
-  const DimVector batch = batchOf(a);
-  const Tensor values = empty(with(batch, {a.size(-1)}), a.dtype()), x = columnMajor(a);
+  const bool upper = linalg::isUpper(op, uplo);
+  const DimVector batch = batchSizes(a);
+  const Tensor values = empty(withSizes(batch, {a.size(-1)}), a.dtype()), x = columnMajor(a);
   if (a.numel() == 0) return {values, x};
   const Tensor info = codesFor(batch);
   call(op, "eigenvalues", x, {changes(x), writes(values), writes(info)},
-       {checkedNumel(batch), a.size(-1), uplo == "U" || uplo == "u" ? 1 : 0, vectors ? 1 : 0},
-       notFinite(op));
+       {checkedNumel(batch), a.size(-1), upper ? 1 : 0, vectors ? 1 : 0}, notFinite(op));
   requireZeros(info, fmt::format("{}: {}", op, kSpectral.complaint));
   return {values, x};
 }
@@ -353,18 +302,12 @@ Pair eigh(const Tensor& a, const std::string& uplo, bool vectors) {
 
 Tensor solveTriangular(const char* op, const Tensor& a_in, const Tensor& b_in, bool upper,
                        bool left, bool unit, bool transposed) {
-  requireSquare(op, a_in);
-  requireReal(op, b_in);
-  WICK_CHECK(a_in.dtype() == b_in.dtype(),
-             "{}: Expected A and B to have the same dtype, got {} and {}", op,
-             toString(a_in.dtype()), toString(b_in.dtype()));
+  requireReal(op, a_in);
+  linalg::checkSystem(op, a_in, b_in, left);
   const int64_t n = a_in.size(-1), rows = b_in.size(-2), columns = b_in.size(-1);
-  WICK_CHECK((left ? rows : columns) == n,
-             "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", op,
-             left ? "AX = B" : "XA = B", n, n, rows, columns);
-  const DimVector batch = broadcastShapes(batchOf(a_in), batchOf(b_in));
-  const Tensor a = columnMajor(here(a_in).expand(with(batch, {n, n})));
-  const Tensor x = columnMajor(here(b_in).expand(with(batch, {rows, columns})));
+  const DimVector batch = broadcastShapes(batchSizes(a_in), batchSizes(b_in));
+  const Tensor a = columnMajor(here(a_in).expand(withSizes(batch, {n, n})));
+  const Tensor x = columnMajor(here(b_in).expand(withSizes(batch, {rows, columns})));
   if (x.numel() == 0) return x;
   call(op, "triangularSolutions", x, {reads(a), changes(x)},
        {checkedNumel(batch), rows, columns, n, left ? 1 : 0, upper ? 1 : 0, transposed ? 1 : 0,
@@ -376,31 +319,10 @@ Tensor linalgSolveTriangular(const Tensor& a, const Tensor& b, bool upper, bool 
 }
 Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpose, bool unit) {
   const Tensor x = solveTriangular("triangular_solve", a, b, upper, true, unit, transpose);
-  return {x, here(a).expand(with(batchOf(x), {a.size(-2), a.size(-1)})).clone()};
-}
-
-// The engine's own, which copy what the operators behind them gave.
-void own(CallFrame& frame) {
-  frame.op->record().kernel(frame);
+  return {x, here(a).expand(withSizes(batchSizes(x), {a.size(-2), a.size(-1)})).clone()};
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::geqrf.a", own},
-    {"aten::linalg_cholesky_ex.L", own},
-    {"aten::linalg_eigh.eigvals", own},
-    {"aten::linalg_inv_ex.inverse", own},
-    {"aten::linalg_lu.out", own},
-    {"aten::linalg_lu_factor.out", own},
-    {"aten::linalg_lu_factor_ex.out", own},
-    {"aten::linalg_qr.out", own},
-    {"aten::linalg_slogdet.out", own},
-    {"aten::linalg_solve_ex.out", own},
-    {"aten::linalg_svd.U", own},
-    {"aten::lu_unpack.out", own},
-    {"aten::qr.Q", own},
-    {"aten::slogdet.out", own},
-    {"aten::svd.U", own},
-    {"aten::triangular_solve.X", own},
     {"aten::linalg_lu_factor_ex", WICK_KERNEL(luFactorEx)},
     {"aten::_lu_with_info", WICK_KERNEL(luWithInfo)},
     {"aten::lu_unpack", WICK_KERNEL(luUnpack)},

@@ -1,16 +1,21 @@
 """Sources of the runtime, which the command writes beside a model."""
 
-def literal(name, source):
-    """NAME.inc: the text of a file as a literal of C++.
+def literals(name, sources):
+    """NAME.inc: names and texts of files as `{"a.h", "text"},` of C++.
 
     Args:
-      name: of the file that the text is written to.
-      source: the file.
+      name: of the rule.
+      sources: the files.
     """
     native.genrule(
-        name = name.replace(".", "_") + "_text",
-        srcs = [source],
+        name = name,
+        srcs = sources,
         outs = [name + ".inc"],
         # In pieces, because compilers bound the length of a literal.
-        cmd = "awk 'BEGIN {print \"R\\\"wick(\"} {print} NR % 150 == 0 {print \")wick\\\" R\\\"wick(\"} END {print \")wick\\\"\"}' $< > $@",
+        cmd = """
+          for file in $(SRCS); do
+            echo "{\\"$$(basename $$file)\\", R\\"wick("
+            awk '{print} NR % 150 == 0 {print ")wick\\" R\\"wick("}' $$file
+            echo ')wick"},'
+          done > $@""",
     )

@@ -141,48 +141,6 @@ Pair batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
   return {m.mean.to(input.dtype()), m.variance.to(input.dtype())};
 }
 
-// Every sample's channels as channels of one sample; running statistics average over the samples.
-Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                    const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
-                    double momentum, double eps, bool) {
-  const char* op = "instance_norm";
-  WICK_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
-             "Expected running_mean and running_var to be defined when use_input_stats is false");
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
-  const int64_t samples = input.size(0), channels = input.size(1);
-  DimVector shape(input.sizes());
-  shape[0] = 1;
-  shape[1] = samples * channels;
-  const auto repeated = [&](const Tensor& t) {
-    if (!t.defined()) return t;
-    checkCount(op, "a parameter", t, channels);
-    return here(t)
-        .view(DimVector{1, channels})
-        .expand(DimVector{samples, channels})
-        .clone(MemoryFormat::Contiguous)
-        .view(DimVector{samples * channels});
-  };
-  const Tensor mean = repeated(running_mean), var = repeated(running_var);
-  const Tensor out =
-      std::get<0>(batchNormalize(op, here(input).contiguous().view(shape), repeated(weight),
-                                 repeated(bias), mean, var, use_input_stats, momentum, eps))
-          .view(input.sizes());
-  const auto write = [&](const Tensor& running, const Tensor& all) {
-    if (!running.defined() || !use_input_stats || samples == 0) return;
-    // One sample after the other, each with its share.
-    const Tensor shares = ops::divScalar(wide(all), Scalar(static_cast<double>(samples)));
-    Tensor sum = shares.narrow(0, 0, channels);
-    for (int64_t n = 1; n < samples; ++n) {
-      sum = ops::add(sum, shares.narrow(0, n * channels, channels));
-    }
-    running.copyFrom(sum.to(running.dtype()).view(running.sizes()));
-  };
-  write(running_mean, mean);
-  write(running_var, var);
-  return out;
-}
-
 Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
                        int64_t c, int64_t hxw, int64_t groups, double eps) {
   const char* op = "native_group_norm";
@@ -265,7 +223,6 @@ const DeviceKernel kKernels[] = {
 // Where it has no loop form.
 const DeviceKernel kLast[] = {
     {"aten::batch_norm", WICK_KERNEL(batchNorm)},
-    {"aten::instance_norm", WICK_KERNEL(instanceNorm)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);
 const RegisterDeviceKernels last(kAhead, kLast, TableRule::Last);

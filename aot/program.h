@@ -40,6 +40,7 @@ struct Buffer {
   // The number of the innermost loop that makes it anew in each round, 0 for none.
   uint32_t loop = 0;
   bool swapped = false;  // by a SwapStep
+  bool copied = false;   // a constant whose contents the program copied there
 };
 
 // One kernel of the loop IR.

@@ -255,13 +255,6 @@ Tensor bernoulliOf(const Tensor& self, const Tensor& p, Generator* g) {
          "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   });
 }
-Tensor bernoulli(const Tensor& self, Generator* g) {
-  return bernoulliOf(Tensor::emptyLike(self, self.dtype()), self, g);
-}
-Tensor bernoulliLike(const Tensor& self, double p, Generator* g) {
-  return bernoulliBy(Tensor::emptyLike(self, self.dtype()), p, g);
-}
-
 Tensor exponential(const Tensor& self, double lambda, Generator* g) {
   WICK_CHECK(lambda >= 0, "exponential_ expects lambda >= 0.0, but found lambda={}", lambda);
   requireFloats("exponential_", self);
@@ -292,20 +285,6 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   return ops::mul(input, Tensor(ops::divScalar(keep, Scalar(1 - p))).to(input.dtype()));
 }
 
-// Random slopes when training, their mean otherwise.
-Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
-             Generator* g) {
-  static const OperatorHandle kLeaky{"aten::leaky_relu", ""}, kGreater{"aten::gt", "Scalar"};
-  const double low = lower.toDouble(), high = upper.toDouble();
-  WICK_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
-  if (!training) return kLeaky(self, Scalar((low + high) / 2));
-  WICK_CHECK(isFloating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '{}'",
-             scalarTypeName(self.dtype()));
-  const Tensor slopes =
-      uniform(Tensor::empty(self.sizes(), DType::Double, Device{kAhead, -1}), low, high, g);
-  return ops::where(kGreater(self, Scalar(0)), self, ops::mul(self, slopes.to(self.dtype())));
-}
-
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   requireOwn(g);
   WICK_CHECK(isFloating(self.dtype()),
@@ -332,24 +311,12 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   return out;
 }
 
-// The engine's own, which draw into a new tensor of the device and copy.
-void own(CallFrame& frame) {
-  frame.op->record().kernel(frame);
-}
-
 const DeviceKernel kKernels[] = {
-    {"aten::rand.out", own},
-    {"aten::randn.out", own},
-    {"aten::randint.out", own},
-    {"aten::randint.low_out", own},
-    {"aten::normal.float_float_out", own},
     {"aten::uniform_", WICK_KERNEL(uniform)},
     {"aten::normal_", WICK_KERNEL(normal)},
     {"aten::random_", WICK_KERNEL(wholeRange)},
     {"aten::random_.from", WICK_KERNEL(integersFrom)},
     {"aten::random_.to", WICK_KERNEL(integersTo)},
-    {"aten::bernoulli", WICK_KERNEL(bernoulli)},
-    {"aten::bernoulli.p", WICK_KERNEL(bernoulliLike)},
     {"aten::bernoulli_.float", WICK_KERNEL(bernoulliBy)},
     {"aten::bernoulli_.Tensor", WICK_KERNEL(bernoulliOf)},
     {"aten::exponential_", WICK_KERNEL(exponential)},
@@ -357,7 +324,6 @@ const DeviceKernel kKernels[] = {
     {"aten::geometric_", WICK_KERNEL(geometric)},
     {"aten::log_normal_", WICK_KERNEL(logNormal)},
     {"aten::dropout", WICK_KERNEL(dropout)},
-    {"aten::rrelu", WICK_KERNEL(rrelu)},
     {"aten::multinomial", WICK_KERNEL(multinomial)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);

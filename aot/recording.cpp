@@ -294,7 +294,11 @@ void Recording::restart(std::vector<bool> assumed) {
   if (earlier_.size() > kMostSteps) {
     throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
   }
-  for (Buffer& buffer : program_.buffers) buffer.written = buffer.read_before = false;
+  for (Buffer& buffer : program_.buffers) {
+    // A constant of a graph may have been copied and then written to in part.
+    buffer.written = buffer.copied && buffer.written;
+    buffer.read_before = false;
+  }
 }
 
 Program Recording::take() {
@@ -316,8 +320,9 @@ Program Recording::take() {
            std::holds_alternative<SwapStep>(step.what) ||
            std::holds_alternative<WindowStep>(step.what) ||
            std::ranges::any_of(uses, [&](const Use& use) {
+             const Buffer& buffer = program_.buffers[use.buffer];
              return use.written && (written[use.buffer] ||
-                                    program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
+                                    (buffer.kind != Buffer::Kind::Temporary && !buffer.copied));
            });
   });
   program_.steps.insert(program_.steps.begin(), std::make_move_iterator(earlier_.begin()),
@@ -419,6 +424,7 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     const Tensor made = Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype());
     made.copyFrom(data);
     target.kind = Buffer::Kind::Constant;
+    target.copied = true;
     target.data = Tensor::fromStorage(made.storage(), DType::Byte,
                                       {static_cast<int64_t>(target.bytes)}, {1}, 0);
     return;

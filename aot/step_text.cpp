@@ -5,8 +5,24 @@
 #include <algorithm>
 
 #include "aot/recording.h"
+#include "codegen/cpp/scalar_text.h"
 
 namespace wick::aot {
+
+const char* const kAddressText = R"(// What lies some bytes behind an address.
+template <class T>
+inline T* at(void* memory, int64_t offset) {
+  return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
+}
+template <class T>
+inline const T* at(const void* memory, int64_t offset) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(memory) + offset);
+}
+)";
+
+std::string memoryType(DType dtype) {
+  return dtype == DType::Bool ? "uint8_t" : codegen::cppType(dtype);
+}
 
 std::string listOf(IntSpan values) {
   std::string text;
@@ -130,6 +146,72 @@ int64_t StepWriter::weightsOffset(const Place& p) const {
   return plan_->homes[p.buffer].offset + p.offset;
 }
 
+void StepWriter::refuse(const Step& step) {
+  throw NotAhead(fmt::format("{} is not available in models for this device", step.name));
+}
+
+// ---- where elements are looked at ----
+
+void StepWriter::write(const Step&, const BranchStep& s) {
+  const std::string holds = fmt::format("holds_{}", loops_++);
+  now_.call = readText(holds, "uint8_t", s.condition) + fmt::format("  if ({} != 0) {{\n", holds);
+  now_.opens = 1;
+}
+
+void StepWriter::write(const Step&, const LoopStep& s) {
+  const std::string round = fmt::format("round_{}", loops_++);
+  std::string text = swappedText(s), rounds = fmt::format("{}", s.rounds), inside;
+  if (s.told_rounds) {
+    rounds = round + "_told";
+    text += readText(rounds, "int64_t", *s.told_rounds);
+  }
+  if (s.condition) {
+    const std::string goes_on = round + "_goes_on";
+    inside = readText(goes_on, "uint8_t", *s.condition) +
+             fmt::format("  if ({} == 0) break;\n", goes_on);
+  }
+  IndentedText body;
+  body.add(0, 1, "", "");
+  body.add(0, 0, "", inside + writeText(round, "int64_t", s.round));
+  now_.call = fmt::format("{0}  for (int64_t {1} = 0, {1}_end = {2}; {1} < {1}_end; ++{1}) {{\n{3}",
+                          text, round, rounds, body.text());
+  now_.opens = 1;
+}
+
+void StepWriter::write(const Step& step, const WindowStep& s) {
+  const std::string from = pointer(s.from, "unsigned char");
+  const size_t number = newVariable();
+  const std::string index = fmt::format("index_{}", loops_++);
+  computes_numbers_ = true;
+  now_.call =
+      readText(index, "int64_t", s.index) +
+      fmt::format(
+          "  const int64_t at_{0} = wick_aot::position({1}, {2});\n"
+          "  if (at_{0} < 0) {3}"
+          "  [[maybe_unused]] auto* const v{0} = {4} + at_{0} * {5};\n",
+          number, index, s.size, failure(step.name + ": index out of range"), from, s.bytes);
+  variables_[s.window] = fmt::format("v{}", number);
+}
+
+void StepWriter::write(const Step&, const NumberStep& s) {
+  computes_numbers_ = true;
+  std::string text = "  {\n", arguments;
+  for (size_t i = 0; i < s.from.size(); ++i) {
+    const NumberStep::Operand& operand = s.from[i];
+    const std::string name = fmt::format("x{}", i);
+    text += readText(name, memoryType(operand.dtype), operand.place);
+    arguments += operand.dtype == s.computed
+                     ? name + ", "
+                     : fmt::format("static_cast<{}>({}), ", memoryType(s.computed), name);
+  }
+  const std::string type = codegen::cppType(s.to.dtype);
+  now_.call = text + fmt::format(
+                         "  {} result{{}};\n"
+                         "  if (const char* const error = wick_aot::{}({}result)) {{\n"
+                         "    return wick_aot_fail(state, WICK_AOT_RAISED, error);\n  }}\n{}  }}\n",
+                         type, s.function, arguments, writeText("result", type, s.to.place));
+}
+
 void StepWriter::write(const Step&, const OtherwiseStep&) {
   now_.call = "  } else {\n";
   now_.closes = now_.opens = 1;
@@ -146,8 +228,8 @@ void StepWriter::write(const Step&, const RaiseStep& s) {
 }
 
 void StepWriter::write(const Step&, const SizeStep& s) {
-  now_.call = fmt::format("  return {}state, inputs, outputs, sizes, *{});\n", partName(s.key),
-                          pointer(s.count, "int64_t"));
+  now_.call = readText("decided", "int64_t", s.count) +
+              fmt::format("  return {}state, inputs, outputs, sizes, decided);\n", partName(s.key));
 }
 void StepWriter::write(const Step&, const ResultSizesStep& s) {
   for (size_t o = 0; o < s.sizes.size(); ++o) {

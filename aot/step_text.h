@@ -87,24 +87,40 @@ class StepWriter {
   int64_t weightsOffset(const Place& p) const;
 
   virtual std::string copyText(const std::string& to, const std::string& from, size_t bytes) = 0;
+  // Statements that declare a variable of this type, with the element at a place, and that write one there.
+  virtual std::string readText(const std::string& variable, const std::string& type,
+                               const Place& place) = 0;
+  virtual std::string writeText(const std::string& variable, const std::string& type,
+                                const Place& place) = 0;
+
   virtual void write(const Step& step, const KernelStep& s) = 0;
-  virtual void write(const Step& step, const SmallProductStep& s) = 0;
-  virtual void write(const Step& step, const PlainProductStep& s) = 0;
   virtual void write(const Step& step, const LibraryStep& s) = 0;
-  virtual void write(const Step& step, const ConvolutionStep& s) = 0;
-  virtual void write(const Step& step, const PoolStep& s) = 0;
   virtual void write(const Step& step, const FillStep& s) = 0;
-  virtual void write(const Step& step, const BranchStep& s) = 0;
-  virtual void write(const Step& step, const LoopStep& s) = 0;
-  virtual void write(const Step& step, const WindowStep& s) = 0;
-  virtual void write(const Step& step, const NumberStep& s) = 0;
   virtual void write(const Step& step, const FunctionStep& s) = 0;
-  virtual void write(const Step& step, const DeviceKernelStep& s) = 0;
+  [[noreturn]] static void refuse(const Step& step);
+  // What not all devices compute.
+  virtual void write(const Step& step, const SmallProductStep&) { refuse(step); }
+  virtual void write(const Step& step, const PlainProductStep&) { refuse(step); }
+  virtual void write(const Step& step, const ConvolutionStep&) { refuse(step); }
+  virtual void write(const Step& step, const PoolStep&) { refuse(step); }
+  virtual void write(const Step& step, const DeviceKernelStep&) { refuse(step); }
+
+  const Program* program_ = nullptr;  // that is written now
+  const Plan* plan_ = nullptr;
+  bool any_size_ = false;
+  StepText now_;
+  bool computes_numbers_ = false;  // whether what was written needs wick_aot_numbers.h
+
+ private:
+  void write(const Step& step, const BranchStep& s);
+  void write(const Step& step, const LoopStep& s);
+  void write(const Step& step, const WindowStep& s);
+  void write(const Step& step, const NumberStep& s);
   void write(const Step& step, const OtherwiseStep& s);
   void write(const Step& step, const EndStep& s);
   void write(const Step& step, const RaiseStep& s);
   void write(const Step& step, const SwapStep& s);
-  virtual void write(const Step& step, const SizeStep& s);
+  void write(const Step& step, const SizeStep& s);
   void write(const Step& step, const ResultSizesStep& s);
   // The number of a variable that holds an address. No two of one function have the same, also where one buffer has
   // several, one after the other.
@@ -112,10 +128,6 @@ class StepWriter {
   // Variables for the buffers that a loop exchanges.
   std::string swappedText(const LoopStep& s);
 
-  const Program* program_ = nullptr;  // that is written now
-  const Plan* plan_ = nullptr;
-  bool any_size_ = false;
-  StepText now_;
   std::unordered_map<uint32_t, std::string> names_;      // of temporary buffers
   std::unordered_map<uint32_t, std::string> variables_;  // that hold addresses of buffers
   // The parts around the step that is written.
@@ -127,7 +139,7 @@ class StepWriter {
   };
   std::vector<OpenPart> open_;
   ProgramSteps steps_;
-  size_t loops_ = 0;  // so many are begun
+  size_t loops_ = 0;  // so many numbers of variables are taken
 };
 
 // For the CPU. Sums are added in the order of registers of so many bits.
@@ -145,6 +157,10 @@ class IndentedText {
   std::string text_;
 };
 
+// Functions that the texts use.
+extern const char* const kAddressText;
+// The C++ type of elements in memory, where booleans are bytes.
+std::string memoryType(DType dtype);
 // Numbers with commas between them; "0" when there are none.
 std::string listOf(IntSpan values);
 // A literal of C.

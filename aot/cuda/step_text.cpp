@@ -57,10 +57,6 @@ std::string numberText(int64_t n) {
                                                   : fmt::format("{}", n);
 }
 
-std::string typeOf(DType dtype) {
-  return dtype == DType::Bool ? "uint8_t" : codegen::cppType(dtype);
-}
-
 constexpr const char* kReturn = "  if (code != WICK_AOT_OK) return code;\n";
 
 // Bias, addend and ReLU behind a convolution, where cuDNN has no engine that computes them with it.
@@ -154,23 +150,13 @@ void checkCudaStep(const std::string& name, const decltype(Step::what)& what) {
 
 std::string CudaStepWriter::includes(size_t) const {
   std::string text = "#include \"wick_aot_cuda.h\"\n\n#include <utility>\n";
-  if (known_.computes_numbers) text += "\n#include \"wick_aot_numbers.h\"\n";
+  if (computes_numbers_) text += "\n#include \"wick_aot_numbers.h\"\n";
   return text;
 }
 
 std::string CudaStepWriter::functions(size_t) const {
-  return R"(namespace {
-
-// What lies some bytes behind an address.
-template <class T>
-inline T* at(void* memory, int64_t offset) {
-  return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
-}
-template <class T>
-inline const T* at(const void* memory, int64_t offset) {
-  return reinterpret_cast<const T*>(static_cast<const char*>(memory) + offset);
-}
-[[maybe_unused]] inline int64_t word(const void* address) {
+  return std::string("namespace {\n\n") + kAddressText +
+         R"([[maybe_unused]] inline int64_t word(const void* address) {
   return reinterpret_cast<intptr_t>(address);
 }
 
@@ -254,6 +240,17 @@ std::string CudaStepWriter::readText(const std::string& variable, const std::str
       variable, pointer(place, "char"), kReturn);
 }
 
+std::string CudaStepWriter::writeText(const std::string& variable, const std::string& type,
+                                      const Place& place) {
+  const std::string to = pointer(place, type);
+  if (type == "int64_t") {
+    return fmt::format("  code = wick_aot_cuda_set(state, {}, {});\n{}", to, variable, kReturn);
+  }
+  known_.asks = true;
+  return fmt::format("  code = wick_aot_cuda_write(state, {0}, &{1}, sizeof {1});\n{2}", to,
+                     variable, kReturn);
+}
+
 std::string CudaStepWriter::copyText(const std::string& to, const std::string& from, size_t bytes) {
   return fmt::format("  code = wick_aot_cuda_copy(state, {}, {}, {});\n{}", to, from, bytes,
                      kReturn);
@@ -300,7 +297,7 @@ void CudaStepWriter::write(const Step& step, const DeviceKernelStep& s) {
 
 void CudaStepWriter::write(const Step& step, const FunctionStep& s) {
   const std::optional<DeviceKernelStep> kernel = checkingKernelOf(s);
-  if (!kernel) refuse(step.name);
+  if (!kernel) StepWriter::refuse(step);
   const std::string text = s.complaint.empty() ? step.name + ": index out of range" : s.complaint;
   writeKernel(step, *kernel, fmt::format("flag, {}", complaint(text)));
 }
@@ -374,89 +371,6 @@ void CudaStepWriter::write(const Step&, const FillStep& s) {
   now_.call =
       s.from ? copyText(to, pointer(*s.from, "char"), bytes)
              : fmt::format("  code = wick_aot_cuda_clear(state, {}, {});\n{}", to, bytes, kReturn);
-}
-
-// ---- where the host looks at elements ----
-
-void CudaStepWriter::write(const Step&, const BranchStep& s) {
-  const std::string holds = fmt::format("holds_{}", loops_++);
-  now_.call = readText(holds, "uint8_t", s.condition) + fmt::format("  if ({} != 0) {{\n", holds);
-  now_.opens = 1;
-}
-
-void CudaStepWriter::write(const Step&, const LoopStep& s) {
-  const std::string round = fmt::format("round_{}", loops_++);
-  std::string text = swappedText(s), rounds = numberText(s.rounds), condition;
-  if (s.told_rounds) {
-    rounds = round + "_told";
-    text += readText(rounds, "int64_t", *s.told_rounds);
-  }
-  if (s.condition) {
-    const std::string goes_on = round + "_goes_on";
-    condition = readText(goes_on, "uint8_t", *s.condition) +
-                fmt::format("  if ({} == 0) break;\n", goes_on);
-  }
-  now_.call = fmt::format(
-      "{0}  for (int64_t {1} = 0, {1}_end = {2}; {1} < {1}_end; ++{1}) {{\n{3}"
-      "  code = wick_aot_cuda_set(state, {4}, {1});\n{5}",
-      text, round, rounds, condition, pointer(s.round, "int64_t"), kReturn);
-  now_.opens = 1;
-}
-
-void CudaStepWriter::write(const Step& step, const WindowStep& s) {
-  const std::string from = pointer(s.from, "unsigned char");
-  const size_t number = newVariable();
-  known_.computes_numbers = true;
-  const std::string index = fmt::format("index_{}", loops_++);
-  now_.call =
-      readText(index, "int64_t", s.index) +
-      fmt::format(
-          "  const int64_t at_{0} = wick_aot::position({1}, {2});\n"
-          "  if (at_{0} < 0) {3}"
-          "  [[maybe_unused]] auto* const v{0} = {4} + at_{0} * {5};\n",
-          number, index, s.size, failure(step.name + ": index out of range"), from, s.bytes);
-  variables_[s.window] = fmt::format("v{}", number);
-}
-
-void CudaStepWriter::write(const Step&, const NumberStep& s) {
-  known_.computes_numbers = true;
-  std::string text = "  {\n", arguments;
-  for (size_t i = 0; i < s.from.size(); ++i) {
-    const NumberStep::Operand& operand = s.from[i];
-    const std::string name = fmt::format("x{}", i);
-    text += readText(name, typeOf(operand.dtype), operand.place);
-    arguments += operand.dtype == s.computed
-                     ? name + ", "
-                     : fmt::format("static_cast<{}>({}), ", typeOf(s.computed), name);
-  }
-  text += fmt::format(
-      "  {} result{{}};\n"
-      "  if (const char* const error = wick_aot::{}({}result)) {{\n"
-      "    return wick_aot_fail(state, WICK_AOT_RAISED, error);\n  }}\n"
-      "  code = wick_aot_cuda_write(state, {}, &result, sizeof result);\n  }}\n{}",
-      codegen::cppType(s.to.dtype), s.function, arguments, pointer(s.to.place, "char"), kReturn);
-  known_.asks = true;
-  now_.call = std::move(text);
-}
-
-void CudaStepWriter::write(const Step&, const SizeStep& s) {
-  now_.call = readText("decided", "int64_t", s.count) +
-              fmt::format("  return {}state, inputs, outputs, sizes, decided);\n", partName(s.key));
-}
-
-// ---- what the target refuses while a program is recorded ----
-
-void CudaStepWriter::write(const Step& step, const SmallProductStep&) {
-  refuse(step.name);
-}
-void CudaStepWriter::write(const Step& step, const PlainProductStep&) {
-  refuse(step.name);
-}
-void CudaStepWriter::write(const Step& step, const ConvolutionStep&) {
-  refuse(step.name);
-}
-void CudaStepWriter::write(const Step& step, const PoolStep&) {
-  refuse(step.name);
 }
 
 }  // namespace wick::aot

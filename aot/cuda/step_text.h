@@ -21,7 +21,9 @@ class CudaStepWriter : public StepWriter {
     return std::make_unique<CudaStepWriter>(*this);
   }
   void restore(const StepWriter& copy) override {
-    known_ = static_cast<const CudaStepWriter&>(copy).known_;
+    const auto& other = static_cast<const CudaStepWriter&>(copy);
+    known_ = other.known_;
+    computes_numbers_ = other.computes_numbers_;
   }
   std::string includes(size_t primitives) const override;
   std::string functions(size_t primitives) const override;
@@ -46,7 +48,7 @@ class CudaStepWriter : public StepWriter {
     std::vector<Kernel> kernels;
     std::unordered_map<std::string, size_t> by_text;
     std::vector<std::string> complaints;
-    bool multiplies = false, convolves = false, asks = false, computes_numbers = false;
+    bool multiplies = false, convolves = false, asks = false;
   };
 
   // The name of the kernel with this text, in which it is called `function`.
@@ -60,24 +62,17 @@ class CudaStepWriter : public StepWriter {
   // `last` are further words.
   void writeKernel(const Step& step, const DeviceKernelStep& s, const std::string& last);
   std::string layoutText(const Layout& layout, const Place& place, DType dtype) const;
-  // Reads an element into a variable that is declared in front; statements.
-  std::string readText(const std::string& variable, const std::string& type, const Place& place);
 
   std::string copyText(const std::string& to, const std::string& from, size_t bytes) override;
+  std::string readText(const std::string& variable, const std::string& type,
+                       const Place& place) override;
+  std::string writeText(const std::string& variable, const std::string& type,
+                        const Place& place) override;
   void write(const Step& step, const KernelStep& s) override;
-  void write(const Step& step, const SmallProductStep& s) override;
-  void write(const Step& step, const PlainProductStep& s) override;
   void write(const Step& step, const LibraryStep& s) override;
-  void write(const Step& step, const ConvolutionStep& s) override;
-  void write(const Step& step, const PoolStep& s) override;
   void write(const Step& step, const FillStep& s) override;
-  void write(const Step& step, const BranchStep& s) override;
-  void write(const Step& step, const LoopStep& s) override;
-  void write(const Step& step, const WindowStep& s) override;
-  void write(const Step& step, const NumberStep& s) override;
   void write(const Step& step, const FunctionStep& s) override;
   void write(const Step& step, const DeviceKernelStep& s) override;
-  void write(const Step& step, const SizeStep& s) override;
 
   Known known_;
 };

@@ -17,19 +17,6 @@ namespace wick::aot {
 
 namespace {
 
-constexpr const char* kHeader =
-#include "aot/cuda/wick_aot_cuda.h.inc"
-    ;
-constexpr const char* kInside =
-#include "aot/cuda/wick_aot_cuda_inside.h.inc"
-    ;
-constexpr const char* kSource =
-#include "aot/cuda/wick_aot_cuda.c.inc"
-    ;
-constexpr const char* kLibraries =
-#include "aot/cuda/wick_aot_cuda_libraries.c.inc"
-    ;
-
 // Code that follows each other in a file.
 class Images {
  public:
@@ -107,10 +94,9 @@ class CudaTarget : public Target {
         "  return wick_aot_cuda_set_stream(state, stream);\n}}\n\n"
         "int {0}_wait(wick_aot_state* state) {{ return wick_aot_cuda_wait(state); }}\n",
         model);
-    parts.files = {{"wick_aot_cuda.h", kHeader},
-                   {"wick_aot_cuda_inside.h", kInside},
-                   {"wick_aot_cuda.c", kSource},
-                   {"wick_aot_cuda_libraries.c", kLibraries}};
+    parts.files = {
+#include "aot/cuda/runtime_texts.inc"
+    };
     if (any) parts.files.push_back({model + ".kernels", std::move(images.bytes())});
     parts.sources = {"wick_aot_cuda.c", "wick_aot_cuda_libraries.c"};
     return parts;

@@ -43,38 +43,27 @@ inline void forPatches(int64_t channels, const int64_t (&image)[3], const int64_
   }
 }
 
-// to[samples, channels, kernel, steps] from images [samples, channels, pixels]; zeros outside of the image.
-template <class T>
-inline void patchesOf(const T* from, T* to, int64_t samples, int64_t channels, int64_t id,
-                      int64_t ih, int64_t iw, int64_t sd, int64_t sh, int64_t sw, int64_t kd,
-                      int64_t kh, int64_t kw, int64_t td, int64_t th, int64_t tw, int64_t pd,
-                      int64_t ph, int64_t pw, int64_t ld, int64_t lh, int64_t lw) {
+// to[samples, channels, kernel, steps] from images [samples, channels, pixels], zeros outside of the image; with kBack patches
+// are added into images.
+template <class T, bool kBack>
+inline void movePatches(const T* from, T* to, int64_t samples, int64_t channels, int64_t id,
+                        int64_t ih, int64_t iw, int64_t sd, int64_t sh, int64_t sw, int64_t kd,
+                        int64_t kh, int64_t kw, int64_t td, int64_t th, int64_t tw, int64_t pd,
+                        int64_t ph, int64_t pw, int64_t ld, int64_t lh, int64_t lw) {
   const int64_t pixels = channels * id * ih * iw;
   const int64_t columns = channels * kd * kh * kw * sd * sh * sw;
-  std::memset(static_cast<void*>(to), 0, static_cast<size_t>(samples * columns) * sizeof(T));
+  std::memset(static_cast<void*>(to), 0,
+              static_cast<size_t>(samples * (kBack ? pixels : columns)) * sizeof(T));
   WICK_AOT_PARALLEL_IF(samples > 1 && samples * columns > kGrain)
   for (int64_t n = 0; n < samples; ++n) {
     forPatches(channels, {id, ih, iw}, {sd, sh, sw}, {kd, kh, kw}, {td, th, tw}, {pd, ph, pw},
                {ld, lh, lw}, [&](int64_t pixel, int64_t column) {
-                 to[n * columns + column] = from[n * pixels + pixel];
-               });
-  }
-}
-// The other way: patches added into images, which are zeros before.
-template <class T>
-inline void addPatches(const T* from, T* to, int64_t samples, int64_t channels, int64_t id,
-                       int64_t ih, int64_t iw, int64_t sd, int64_t sh, int64_t sw, int64_t kd,
-                       int64_t kh, int64_t kw, int64_t td, int64_t th, int64_t tw, int64_t pd,
-                       int64_t ph, int64_t pw, int64_t ld, int64_t lh, int64_t lw) {
-  const int64_t pixels = channels * id * ih * iw;
-  const int64_t columns = channels * kd * kh * kw * sd * sh * sw;
-  std::memset(static_cast<void*>(to), 0, static_cast<size_t>(samples * pixels) * sizeof(T));
-  WICK_AOT_PARALLEL_IF(samples > 1 && samples * columns > kGrain)
-  for (int64_t n = 0; n < samples; ++n) {
-    forPatches(channels, {id, ih, iw}, {sd, sh, sw}, {kd, kh, kw}, {td, th, tw}, {pd, ph, pw},
-               {ld, lh, lw}, [&](int64_t pixel, int64_t column) {
-                 T& sum_of = to[n * pixels + pixel];
-                 sum_of = sum(sum_of, from[n * columns + column]);
+                 const int64_t p = n * pixels + pixel, c = n * columns + column;
+                 if (kBack) {
+                   to[p] = sum(to[p], from[c]);
+                 } else {
+                   to[c] = from[p];
+                 }
                });
   }
 }
@@ -612,18 +601,6 @@ inline void powersOf(const T* from, T* to, int64_t count, int64_t columns, int64
       power = productOf(power, from[r]);
     }
   }
-}
-
-// Values at their positions in planes of so many pixels, which are zeros elsewhere. False when one lies outside.
-template <class T>
-inline bool putInPlanes(const T* from, const int64_t* at, T* to, int64_t planes, int64_t each,
-                        int64_t pixels) {
-  std::memset(static_cast<void*>(to), 0, static_cast<size_t>(planes * pixels) * sizeof(T));
-  for (int64_t i = 0; i < planes * each; ++i) {
-    if (at[i] < 0 || at[i] >= pixels) return false;
-    to[i / each * pixels + at[i]] = from[i];
-  }
-  return true;
 }
 
 }  // namespace wick_aot

@@ -152,58 +152,7 @@ WICK_INLINE wickBFloat wickToBFloat(float v) {
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return {static_cast<uint16_t>(v != v ? 0x7fc0u : rounded)};
 }
-template <class T>
-WICK_INLINE T wickQuotient(T a, T b) {
-  if (b == 0) return 0;
-  if (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1)) {
-    return static_cast<T>(uint64_t(0) - static_cast<uint64_t>(a));
-  }
-  return static_cast<T>(a / b);
-}
-template <class T>
-WICK_INLINE T wickRest(T a, T b) {
-  if (b == 0 || (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1))) return 0;
-  return static_cast<T>(a % b);
-}
-template <class T>
-WICK_INLINE int64_t wickTruncate64(T v) {
-  const bool fits = v >= T(-9223372036854775808.0) && v < T(9223372036854775808.0);
-  return fits ? static_cast<int64_t>(v) : INT64_MIN;
-}
-template <class T>
-WICK_INLINE int32_t wickTruncate32(T v) {
-  const bool fits = v >= T(-2147483648.0) && v < T(2147483648.0);
-  return fits ? static_cast<int32_t>(fits ? v : T(0)) : INT32_MIN;
-}
 WICK_INLINE bool wickLess(uint8_t a, uint8_t b) { return a < b; }
-template <class T>
-WICK_INLINE bool wickNegative(T v) { return v < T(1) && v != T(0); }
-template <class T>
-WICK_INLINE T wickGcd(T a, T b) {
-  uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  if (wickNegative(a)) x = uint64_t(0) - x;
-  if (wickNegative(b)) y = uint64_t(0) - y;
-  while (y != 0) {
-    const uint64_t rest = x % y;
-    x = y;
-    y = rest;
-  }
-  return static_cast<T>(x);
-}
-template <class T>
-WICK_INLINE T wickIntPow(T base, T exponent) {
-  if (wickNegative(exponent)) {
-    if (base == 1) return 1;
-    if (base == static_cast<T>(-1)) return (exponent & 1) != 0 ? static_cast<T>(-1) : T(1);
-    return 0;
-  }
-  uint64_t result = 1, factor = static_cast<uint64_t>(base);
-  for (; exponent != T(0); exponent = static_cast<T>(exponent >> 1)) {
-    if ((exponent & 1) != 0) result *= factor;
-    factor *= factor;
-  }
-  return static_cast<T>(result);
-}
 )";
 
 // A table that float functions look into.
@@ -293,7 +242,7 @@ std::string cppText(const ScalarNode& node, std::span<const std::string> operand
 }
 
 std::string cppSupportText() {
-  return kSupport;
+  return std::string(kSupport) + kIntegerText;
 }
 
 namespace {

@@ -96,6 +96,7 @@ class CudaText final : public ScalarText {
 const CudaText kText;
 
 constexpr const char* kPreamble = R"(
+#define WICK_INLINE __device__ __forceinline__
 struct wickHalf { unsigned short bits; };
 struct wickBFloat { unsigned short bits; };
 __device__ __forceinline__ float wickToFloat(wickHalf h) {
@@ -122,56 +123,11 @@ __device__ __forceinline__ wickBFloat wickToBFloat(float f) {
   return {(unsigned short)(f != f ? 0x7fc0u : rounded)};
 #endif
 }
-template <class T> __device__ __forceinline__ T wickQuotient(T a, T b) {
-  if (b == 0) return 0;
-  if (b == (T)-1 && (T)-1 < 0) return (T)(0ull - (unsigned long long)a);
-  return (T)(a / b);
-}
-template <class T> __device__ __forceinline__ T wickRest(T a, T b) {
-  if (b == 0) return 0;
-  if (b == (T)-1 && (T)-1 < 0) return 0;
-  return (T)(a % b);
-}
-template <class T> __device__ __forceinline__ long long wickTruncate64(T v) {
-  const bool fits = v >= (T)-9223372036854775808.0 && v < (T)9223372036854775808.0;
-  return fits ? (long long)v : (long long)0x8000000000000000ull;
-}
-template <class T> __device__ __forceinline__ int wickTruncate32(T v) {
-  const bool fits = v >= (T)-2147483648.0 && v < (T)2147483648.0;
-  return fits ? (int)v : (int)0x80000000u;
-}
 __device__ __forceinline__ float wickScaleFloat(float v, float n) {
   const float magic = 12582912.0f;
   const int e = __float_as_int(n + magic) - __float_as_int(magic);
   const int h = e >> 1;
   return v * __int_as_float((h + 127) << 23) * __int_as_float((e - h + 127) << 23);
-}
-)";
-
-constexpr const char* kIntegerFunctions = R"(
-template <class T> __device__ T wickGcd(T a, T b) {
-  unsigned long long x = (unsigned long long)a, y = (unsigned long long)b;
-  if (a < 0) x = 0ull - x;
-  if (b < 0) y = 0ull - y;
-  while (y != 0) {
-    const unsigned long long rest = x % y;
-    x = y;
-    y = rest;
-  }
-  return (T)x;
-}
-template <class T> __device__ T wickIntPow(T base, T exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == (T)-1) return (exponent & 1) != 0 ? (T)-1 : (T)1;
-    return 0;
-  }
-  unsigned long long result = 1, factor = (unsigned long long)base;
-  for (; exponent > 0; exponent = (T)(exponent >> 1)) {
-    if ((exponent & 1) != 0) result *= factor;
-    factor *= factor;
-  }
-  return (T)result;
 }
 )";
 
@@ -236,18 +192,16 @@ std::string cudaText(const ScalarNode& node, std::span<const std::string> operan
 }
 
 std::string cudaPreamble(const Expression& expression) {
-  std::string text = kPreamble + specialPreamble(expression);
+  std::string text = std::string(kPreamble) + kIntegerText + specialPreamble(expression);
   std::set<uint64_t> tables;
-  bool integers = false, bessel = false, scaled_bessel = false;
+  bool bessel = false, scaled_bessel = false;
   for (const ScalarNode& node : expression.nodes()) {
     if (node.op == ScalarOp::Lookup) tables.insert(node.payload);
     if (node.op != ScalarOp::Call) continue;
     const ScalarFunction f = node.function;
-    integers = integers || f == ScalarFunction::gcd || f == ScalarFunction::intPow;
     bessel = bessel || f == ScalarFunction::i0 || f == ScalarFunction::i1;
     scaled_bessel = scaled_bessel || f == ScalarFunction::i0e || f == ScalarFunction::i1e;
   }
-  if (integers) text += kIntegerFunctions;
   if (bessel) text += kBessel;
   if (scaled_bessel) text += kScaledBessel;
   for (const uint64_t table : tables) {

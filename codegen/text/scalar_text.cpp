@@ -9,6 +9,59 @@
 
 namespace wick::codegen {
 
+const char* const kIntegerText = R"(template <class T>
+WICK_INLINE T wickQuotient(T a, T b) {
+  if (b == 0) return 0;
+  if (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1)) {
+    return static_cast<T>(0ull - static_cast<unsigned long long>(a));
+  }
+  return static_cast<T>(a / b);
+}
+template <class T>
+WICK_INLINE T wickRest(T a, T b) {
+  if (b == 0 || (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1))) return 0;
+  return static_cast<T>(a % b);
+}
+template <class T>
+WICK_INLINE long long wickTruncate64(T v) {
+  const bool fits = v >= T(-9223372036854775808.0) && v < T(9223372036854775808.0);
+  return fits ? static_cast<long long>(v) : static_cast<long long>(0x8000000000000000ull);
+}
+template <class T>
+WICK_INLINE int wickTruncate32(T v) {
+  const bool fits = v >= T(-2147483648.0) && v < T(2147483648.0);
+  return fits ? static_cast<int>(fits ? v : T(0)) : static_cast<int>(0x80000000u);
+}
+template <class T>
+WICK_INLINE bool wickNegative(T v) { return v < T(1) && v != T(0); }
+template <class T>
+WICK_INLINE T wickGcd(T a, T b) {
+  unsigned long long x = static_cast<unsigned long long>(a), y = static_cast<unsigned long long>(b);
+  if (wickNegative(a)) x = 0ull - x;
+  if (wickNegative(b)) y = 0ull - y;
+  while (y != 0) {
+    const unsigned long long rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return static_cast<T>(x);
+}
+template <class T>
+WICK_INLINE T wickIntPow(T base, T exponent) {
+  if (wickNegative(exponent)) {
+    if (base == 1) return 1;
+    if (base == static_cast<T>(-1)) return (exponent & 1) != 0 ? static_cast<T>(-1) : T(1);
+    return 0;
+  }
+  unsigned long long result = 1, factor = static_cast<unsigned long long>(base);
+  for (; exponent != T(0); exponent = static_cast<T>(exponent >> 1)) {
+    if ((exponent & 1) != 0) result *= factor;
+    factor *= factor;
+  }
+  return static_cast<T>(result);
+}
+)";
+
 std::string_view libraryName(ScalarFunction f) {
   using F = ScalarFunction;
   constexpr F kAll[] = {F::exp2, F::log2,  F::log10, F::sin,   F::cos,   F::tan,   F::asin,

@@ -20,6 +20,9 @@ class NoText : public std::runtime_error {
 // The function's name in the C library, and in CUDA, which has it too; empty for others.
 std::string_view libraryName(ScalarFunction f);
 
+// Functions of integers that texts call, behind a definition of WICK_INLINE.
+extern const char* const kIntegerText;
+
 class ScalarText {
  public:
   virtual ~ScalarText() = default;

@@ -19,13 +19,13 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/device_composites.h"
 
 namespace wick::cuda {
 
 namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
-using OptDims = std::optional<DimVector>;
 
 const OperatorHandle kNe{"aten::ne", "Scalar"};
 const OperatorHandle kEqual{"aten::eq", "Tensor"};
@@ -33,48 +33,7 @@ const OperatorHandle kAnd{"aten::logical_and", ""};
 const OperatorHandle kNot{"aten::logical_not", ""};
 const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
-DType floatingOf(DType type) {
-  return isIntegral(type, true) ? defaultDType() : type;
-}
-
 // ---- functions of elements ----
-
-Tensor logit(const Tensor& self, std::optional<double> eps) {
-  if (!eps || *eps < 0) return computePointwise(kScalar<scalar::Logit>, self.device(), self);
-  return computePointwise(kScalar<scalar::LogitEps>, self.device(), self, Scalar(*eps),
-                          Scalar(1 - *eps));
-}
-Tensor roundDecimals(const Tensor& self, int64_t decimals) {
-  static const OperatorHandle kRound{"aten::round", ""};
-  if (decimals == 0 || isIntegral(self.dtype(), false)) return kRound(self);
-  const double ten = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-  return decimals > 0
-             ? computePointwise(kScalar<scalar::RoundUp>, self.device(), self, Scalar(ten))
-             : computePointwise(kScalar<scalar::RoundDown>, self.device(), self, Scalar(ten));
-}
-Tensor mvlgamma(const Tensor& self, int64_t p) {
-  static const OperatorHandle kLgamma{"aten::lgamma", ""};
-  WICK_CHECK(p >= 1, "p has to be greater than or equal to 1");
-  WICK_CHECK(p <= 100000, "mvlgamma: p is too large, got {}", p);
-  WICK_CHECK(!isComplex(self.dtype()) && self.dtype() != DType::Bool,
-             "\"mvlgamma\" not implemented for '{}'", scalarTypeName(self.dtype()));
-  const Tensor x = self.to(floatingOf(self.dtype()));
-  Tensor sum = kLgamma(x);
-  for (int64_t j = 1; j < p; ++j) {
-    sum = ops::add(sum, kLgamma(ops::addScalar(x, Scalar(-static_cast<double>(j) / 2))));
-  }
-  const auto order = static_cast<double>(p);
-  return ops::addScalar(sum, Scalar(order * (order - 1) / 4 * std::log(std::numbers::pi)));
-}
-Tensor polygamma(int64_t n, const Tensor& self) {
-  WICK_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
-  if (n == 0) {
-    static const OperatorHandle kDigamma{"aten::digamma", ""};
-    return kDigamma(self);
-  }
-  return computePointwise(kScalar<scalar::Polygamma>, self.device(), Scalar(static_cast<double>(n)),
-                          self.to(floatingOf(self.dtype())));
-}
 
 constexpr const char* kFrexp = R"({preamble}
 typedef {type} T;
@@ -118,48 +77,9 @@ Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert)
   return invert ? kNe(elements, test) : kEq(elements, test);
 }
 
-// ---- reductions ----
-
-Tensor countNonzeroDims(const Tensor& self, const DimVector& dims) {
-  const Tensor there = kNe(self, 0);
-  if (self.dim() == 0) return there.to(DType::Long);
-  return dims.empty() ? ops::sum(there) : ops::sumDims(there, dims);
-}
-Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
-  return countNonzeroDims(self, dim ? DimVector{*dim} : DimVector());
-}
-Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
-  // PyTorch keeps a dimension that a tensor without dimensions never had.
-  const Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
-  const DimVector dims = dim ? DimVector{*dim} : DimVector();
-  return {kAmin(x, dims, keepdim), kAmax(x, dims, keepdim)};
-}
 Tensor trace(const Tensor& self) {
   WICK_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim {}", self.dim());
   return ops::sum(ops::diagonal(self));
-}
-
-IValue listOf(const OptDims& dims) {
-  return dims ? IValue(makeIntList(IntSpan(*dims))) : IValue();
-}
-// Of elements that are numbers. Integers all are.
-Tensor nansum(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
-  static const OperatorHandle kNan{"aten::isnan", ""};
-  WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
-  const Tensor x = dtype ? self.to(*dtype) : self;
-  const Tensor numbers = isFloating(x.dtype()) ? ops::maskedFill(x, kNan(x), Scalar(0)) : x;
-  return ops::sumDims(numbers, listOf(dims), keepdim, dtype);
-}
-Tensor nanmean(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
-  static const OperatorHandle kNan{"aten::isnan", ""};
-  WICK_CHECK(isFloating(self.dtype()),
-             "nanmean(): expected input to have floating point dtype but got {}",
-             scalarTypeName(self.dtype()));
-  const Tensor x = dtype ? self.to(*dtype) : self;
-  const DType wide = wideOf(x.dtype());
-  const Tensor count = ops::sumDims(kNot(kNan(x)).to(wide), listOf(dims), keepdim, IValue());
-  return ops::div(nansum(x.to(wide), dims, keepdim, std::nullopt), count).to(x.dtype());
 }
 
 // ---- tensors put together ----
@@ -248,16 +168,9 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::logit", WICK_KERNEL(logit)},
-    {"aten::round.decimals", WICK_KERNEL(roundDecimals)},
-    {"aten::mvlgamma", WICK_KERNEL(mvlgamma)},
-    {"aten::polygamma", WICK_KERNEL(polygamma)},
     {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
     {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
-    {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
-    {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
-    {"aten::aminmax", WICK_KERNEL(aminmax)},
     {"aten::trace", WICK_KERNEL(trace)},
     {"aten::combinations", WICK_KERNEL(combinations)},
     {"aten::histc", WICK_KERNEL(histc)},
@@ -370,12 +283,11 @@ const DeviceKernel kLast[] = {
     {"aten::nll_loss_nd", WICK_KERNEL(nllLoss)},
     {"aten::max.dim", WICK_KERNEL(extremeTruth<true>)},
     {"aten::min.dim", WICK_KERNEL(extremeTruth<false>)},
-    {"aten::nansum", WICK_KERNEL(nansum)},
-    {"aten::nanmean", WICK_KERNEL(nanmean)},
     {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const ops::RegisterComposites composites(DeviceType::CUDA);
 
 }  // namespace
 

@@ -84,10 +84,6 @@ extern "C" __global__ void __launch_bounds__(256) exchange(const __grid_constant
 }}
 )";
 
-Tensor emptyLike(const Tensor& a, DimVector sizes, DType dtype) {
-  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-  return Tensor::empty(sizes, dtype, a.device()).transpose(-2, -1);
-}
 Tensor codesFor(const Tensor& a) {
   return Tensor::zeros(batchSizes(a), DType::Int, a.device());
 }
@@ -120,22 +116,13 @@ Tensor solveTriangle(const Tensor& a, const Tensor& b, bool upper, bool unit, ch
   solveInPlace(factors, x, upper != (how != 'N'), unit);
   return x;
 }
-void checkTriangular(const char* op, const Tensor& a, const Tensor& b, bool left) {
-  checkSquare(op, a);
-  checkMatrix(op, b);
-  WICK_CHECK(a.dtype() == b.dtype(), "{}: Expected A and B to have the same dtype, got {} and {}",
-             op, toString(a.dtype()), toString(b.dtype()));
-  WICK_CHECK((left ? b.size(-2) : b.size(-1)) == a.size(-1),
-             "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", op,
-             left ? "AX = B" : "XA = B", a.size(-2), a.size(-1), b.size(-2), b.size(-1));
-}
 Tensor linalgSolveTriangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unit) {
-  checkTriangular("linalg.solve_triangular", a, b, left);
+  checkSystem("linalg.solve_triangular", a, b, left);
   if (left) return solveTriangle(a, b, upper, unit, 'N');
   return solveTriangle(a, b.transpose(-2, -1), upper, unit, 'T').transpose(-2, -1);
 }
 Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpose, bool unit) {
-  checkTriangular("triangular_solve", a, b, true);
+  checkSystem("triangular_solve", a, b, true);
   const Tensor x = solveTriangle(a, b, upper, unit, transpose ? 'T' : 'N');
   return {x, a.expand(withSizes(batchSizes(x), {a.size(-2), a.size(-1)})).clone()};
 }
@@ -169,12 +156,7 @@ void exchangeRows(const Tensor& pivots, const Tensor& x, bool backwards) {
 }
 Tensor luSolve(const Tensor& lu_in, const Tensor& pivots_in, const Tensor& b, bool left,
                bool adjoint_) {
-  const char* op = "linalg.lu_solve";
-  checkTriangular(op, lu_in, b, left);
-  WICK_CHECK(pivots_in.dtype() == DType::Int && pivots_in.dim() == lu_in.dim() - 1 &&
-                 pivots_in.size(-1) == lu_in.size(-1),
-             "{}: expected factors of one dtype and 32-bit pivots, got {}, {} and {}", op,
-             lu_in.describe(), pivots_in.describe(), b.describe());
+  checkFactored("linalg.lu_solve", lu_in, pivots_in, b, left);
   // X A = B is A^H X^H = B^H.
   if (!left) return adjoint(luSolve(lu_in, pivots_in, adjoint(b), true, !adjoint_));
   const int64_t n = lu_in.size(-1);
@@ -196,34 +178,16 @@ Tensor luSolveOld(const Tensor& b, const Tensor& lu, const Tensor& pivots) {
   return luSolve(lu, pivots, b, true, false);
 }
 Triple luUnpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
-  const char* op = "lu_unpack";
-  WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
-             "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
-  const int64_t m = lu.size(-2), low = std::min(m, lu.size(-1));
-  const Tensor none = Tensor::empty(DimVector{0}, lu.dtype(), lu.device());
-  Tensor p = none, l = none, u = none;
-  if (data) {
-    l = kTril(lu.narrow(lu.dim() - 1, 0, low), int64_t{-1}).clone(MemoryFormat::Contiguous);
-    u = kTriu(lu.narrow(lu.dim() - 2, 0, low));
-    if (l.numel() > 0) {
-      ops::fillWith(ops::diagonal(l, int64_t{0}, int64_t{-2}, int64_t{-1}), Scalar(1));
-    }
-  }
-  if (permutation) {
-    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
-                   pivots.size(-1) == low && pivots.numel() == batchCount(lu) * low,
-               "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, low,
-               pivots.describe());
-    // The exchanges undone on the columns of the identity.
-    DType type = lu.dtype();
-    const Tensor real =
-        Tensor::empty(DimVector{0}, isComplex(type) ? toRealType(type) : type, lu.device());
-    p = columnMajor(identityLike(real, withSizes(batchSizes(lu), {m, m})));
-    exchangeRows(pivots.contiguous(), p, true);
-    p = p.to(type).contiguous();
-  }
-  return {p, l, u};
+  const auto [l, u] = trianglesOf("lu_unpack", lu, pivots, data, permutation);
+  const DType type = lu.dtype();
+  if (!permutation) return {Tensor::empty(DimVector{0}, type, lu.device()), l, u};
+  // The exchanges undone on the columns of the identity.
+  const Tensor real =
+      Tensor::empty(DimVector{0}, isComplex(type) ? toRealType(type) : type, lu.device());
+  const int64_t m = lu.size(-2);
+  const Tensor p = columnMajor(identityLike(real, withSizes(batchSizes(lu), {m, m})));
+  exchangeRows(pivots.contiguous(), p, true);
+  return {p.to(type).contiguous(), l, u};
 }
 
 // ---- Cholesky ----
@@ -238,13 +202,7 @@ Pair choleskyEx(const Tensor& a, bool upper, bool check_errors) {
   return {l, info};
 }
 Tensor choleskySolve(const Tensor& b, const Tensor& a, bool upper) {
-  const char* op = "cholesky_solve";
-  checkSquare(op, a);
-  checkMatrix(op, b);
-  WICK_CHECK(b.size(-2) == a.size(-1) && a.dtype() == b.dtype(),
-             "{}: Incompatible matrix sizes: each A matrix is {} by {} but each b matrix is {} by "
-             "{}",
-             op, a.size(-1), a.size(-1), b.size(-2), b.size(-1));
+  checkCholesky("cholesky_solve", a, b);
   const Tensor first = solveTriangle(a, b, upper, false, upper ? 'C' : 'N');
   return solveTriangle(a, first, upper, false, upper ? 'N' : 'C');
 }
@@ -329,8 +287,8 @@ Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::st
   const Tensor x = columnMajor(wide ? adjoint(a) : a), info = codesFor(a);
   Tensor u, vh;
   if (vectors) {
-    u = emptyLike(a, withSizes(batch, {high, full ? high : low}), a.dtype());
-    vh = emptyLike(a, withSizes(batch, {low, low}), a.dtype());
+    u = emptyColumnMajor(withSizes(batch, {high, full ? high : low}), a.dtype(), a.device());
+    vh = emptyColumnMajor(withSizes(batch, {low, low}), a.dtype(), a.device());
   }
   singularValues(op, x, s, u, vh, info);
   checkInfo(op, info, Failure::NoConvergence);
@@ -340,14 +298,13 @@ Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::st
 }
 Pair eigh(const Tensor& a, const std::string& uplo, bool vectors) {
   const char* op = "linalg.eigh";
-  WICK_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
-             "{}: Expected UPLO argument to be 'L' or 'U', but got {}", op, uplo);
+  const bool upper = isUpper(op, uplo);
   checkSquare(op, a);
   checkFinite(op, a);
   const Tensor x = columnMajor(a), info = codesFor(a);
   const Tensor values =
       Tensor::empty(withSizes(batchSizes(a), {a.size(-1)}), toRealType(a.dtype()), a.device());
-  hermitianEigenvalues(op, x, values, uplo == "U" || uplo == "u", vectors, info);
+  hermitianEigenvalues(op, x, values, upper, vectors, info);
   checkInfo(op, info, Failure::NoConvergence);
   return {values, vectors ? x : Tensor::empty(DimVector{0}, a.dtype(), a.device())};
 }
@@ -356,7 +313,7 @@ Pair eigAny(const char* op, const Tensor& a, bool vectors) {
   checkFinite(op, a);
   const DType dtype = toComplexType(a.dtype());
   const Tensor values = Tensor::empty(withSizes(batchSizes(a), {a.size(-1)}), dtype, a.device());
-  const Tensor v = vectors ? emptyLike(a, DimVector(a.sizes()), dtype) : Tensor();
+  const Tensor v = vectors ? emptyColumnMajor(DimVector(a.sizes()), dtype, a.device()) : Tensor();
   if (a.numel() == 0) return {values, v};
   const Tensor info = codesFor(a);
   eigenvalues(op, columnMajor(a.to(dtype)), values, v, info);

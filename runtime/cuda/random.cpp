@@ -356,20 +356,6 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 
 const OperatorHandle kExponential{"aten::exponential_", ""};
 
-// Random slopes when training, their mean otherwise.
-Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
-             Generator* g) {
-  static const OperatorHandle kLeaky{"aten::leaky_relu", ""}, kGreater{"aten::gt", "Scalar"},
-      kUniformInto{"aten::uniform_", ""};
-  const double low = lower.toDouble(), high = upper.toDouble();
-  WICK_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
-  if (!training) return kLeaky(self, Scalar((low + high) / 2));
-  checkFloating("rrelu_with_noise", self);
-  const Tensor slopes = Tensor::empty(self.sizes(), DType::Double, self.device());
-  kUniformInto(slopes, low, high, IValue(GeneratorRef(g)));
-  return ops::where(kGreater(self, Scalar(0)), self, ops::mul(self, slopes.to(self.dtype())));
-}
-
 // Different positions, or one: those of the largest weights after division by exponential noise.
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   static const OperatorHandle kTopK{"aten::topk", ""}, kCumsum{"aten::cumsum", ""},
@@ -416,7 +402,6 @@ const DeviceKernel kKernels[] = {
     {"aten::dropout", WICK_KERNEL(dropout)},
     {"aten::native_dropout", WICK_KERNEL(nativeDropout)},
     {"aten::multinomial", WICK_KERNEL(multinomial)},
-    {"aten::rrelu", WICK_KERNEL(rrelu)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 

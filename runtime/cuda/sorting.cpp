@@ -67,19 +67,6 @@ Results sortStable(const Tensor& self, std::optional<bool>, int64_t dim, bool de
   Pair pair = sorted("sort", self, dim, all);
   return {std::move(pair.values), std::move(pair.indices)};
 }
-Results sort(const Tensor& self, int64_t dim, bool descending) {
-  return sortStable(self, true, dim, descending);
-}
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
-  return std::get<1>(sort(self, dim, descending));
-}
-Tensor argsortStable(const Tensor& self, bool, int64_t dim, bool descending) {
-  return std::get<1>(sort(self, dim, descending));
-}
-Tensor msort(const Tensor& self) {
-  return std::get<0>(sort(self, 0, false));
-}
-
 Results topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   dim = wrapDim(dim, self.dim());
   const int64_t length = self.dim() == 0 ? 1 : self.size(dim);
@@ -134,11 +121,7 @@ Results mode(const Tensor& self, int64_t dim, bool keepdim) {
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::sort", WICK_KERNEL(sort)},
     {"aten::sort.stable", WICK_KERNEL(sortStable)},
-    {"aten::argsort", WICK_KERNEL(argsort)},
-    {"aten::argsort.stable", WICK_KERNEL(argsortStable)},
-    {"aten::msort", WICK_KERNEL(msort)},
     {"aten::topk", WICK_KERNEL(topk)},
     {"aten::kthvalue", WICK_KERNEL(kthvalue)},
     {"aten::median.dim", WICK_KERNEL(medianDim<false>)},

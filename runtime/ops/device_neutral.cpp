@@ -1,6 +1,12 @@
 // Operators whose kernels work with tensors of any device, because they look at no element
 // themselves: they ask other operators, tensors' own functions, and the products, convolutions and
 // pooling of runtime/kernels/device_layers.h. Operators that make views need not be listed.
+#include <deque>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "ir/device_kernels.h"
 
 namespace wick::ops {
@@ -76,6 +82,10 @@ constexpr const char* kOneDevice[] = {
     "aten::adaptive_max_pool1d", "aten::adaptive_max_pool2d", "aten::adaptive_max_pool3d",
     "aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool3d", "aten::mkldnn_adaptive_avg_pool2d",
     "wick::avg_pool_gradient", "wick::adaptive_avg_pool_gradient",
+    // Padding.
+    "aten::pad", "aten::_pad_enum", "aten::_pad_circular", "aten::reflection_pad1d",
+    "aten::reflection_pad2d", "aten::reflection_pad3d", "aten::replication_pad1d",
+    "aten::replication_pad2d", "aten::replication_pad3d",
     // Resampling.
     "aten::upsample_nearest1d", "aten::upsample_nearest1d.vec", "aten::upsample_nearest2d",
     "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d", "aten::upsample_nearest3d.vec",
@@ -105,6 +115,19 @@ constexpr const char* kOneDevice[] = {
     // Losses without a loop form.
     "aten::hinge_embedding_loss", "aten::cosine_embedding_loss", "aten::triplet_margin_loss",
     "aten::_safe_softmax", "aten::_add_relu.Tensor", "aten::_add_relu.Scalar",
+    // Functions of elements and of weights.
+    "aten::prelu", "aten::logit", "aten::mvlgamma", "aten::polygamma", "aten::round.decimals",
+    "aten::norm_except_dim", "aten::_weight_norm", "aten::_weight_norm_interface",
+    "aten::sum_to_size", "aten::flatten_dense_tensors", "aten::unflatten_dense_tensors",
+    "aten::_debug_has_internal_overlap",
+    // Forms with destinations, which copy what the operators behind them gave.
+    "aten::geqrf.a", "aten::linalg_cholesky_ex.L", "aten::linalg_eigh.eigvals",
+    "aten::linalg_inv_ex.inverse", "aten::linalg_lu.out", "aten::linalg_lu_factor.out",
+    "aten::linalg_lu_factor_ex.out", "aten::linalg_qr.out", "aten::linalg_slogdet.out",
+    "aten::linalg_solve_ex.out", "aten::linalg_svd.U", "aten::lu_unpack.out", "aten::qr.Q",
+    "aten::slogdet.out", "aten::svd.U", "aten::triangular_solve.X", "aten::rand.out",
+    "aten::randn.out", "aten::randint.out", "aten::randint.low_out", "aten::normal.float_float_out",
+    "aten::frexp.Tensor_out",
     // Layouts, copies, fills.
     "aten::clone", "aten::zero", "aten::fill.Scalar", "aten::fill_diagonal_", "aten::zeros_like",
     "aten::ones_like", "aten::full_like", "aten::_no_grad_fill_", "aten::_no_grad_zero_",
@@ -112,27 +135,28 @@ constexpr const char* kOneDevice[] = {
     "aten::_cast_Int", "aten::_cast_Long", "aten::_cast_Short", "aten::_cast_Half", "aten::lift",
     "aten::lift_fresh_copy", "aten::reshape", "aten::flatten.using_ints", "aten::ravel",
     "aten::tile", "aten::repeat", "aten::repeat_interleave.Tensor",
-    "aten::repeat_interleave.self_Tensor", "aten::roll", "aten::rot90", "aten::fliplr",
-    "aten::flipud", "aten::hstack", "aten::vstack", "aten::dstack", "aten::column_stack",
-    "aten::row_stack", "aten::meshgrid", "aten::meshgrid.indexing", "aten::cartesian_prod",
-    "aten::block_diag", "aten::one_hot", "aten::broadcast_tensors", "aten::atleast_1d",
-    "aten::atleast_1d.Sequence", "aten::atleast_2d", "aten::atleast_2d.Sequence",
-    "aten::atleast_3d", "aten::atleast_3d.Sequence", "aten::pixel_shuffle", "aten::pixel_unshuffle",
-    "aten::channel_shuffle", "aten::native_channel_shuffle", "aten::unsafe_chunk",
-    "aten::unsafe_split.Tensor", "aten::unsafe_split_with_sizes", "aten::data",
-    "aten::set.source_Tensor", "aten::_conj_copy", "aten::_neg_view_copy",
-    "aten::_saturate_weight_to_fp16", "aten::alias_copy", "aten::detach_copy", "aten::view_copy",
-    "aten::_reshape_alias_copy", "aten::squeeze_copy", "aten::squeeze_copy.dim",
-    "aten::unsqueeze_copy", "aten::transpose_copy.int", "aten::t_copy", "aten::permute_copy",
-    "aten::expand_copy", "aten::select_copy.int", "aten::slice_copy.Tensor", "aten::narrow_copy",
-    "aten::diagonal_copy", "aten::as_strided_copy", "aten::unfold_copy", "aten::unbind_copy.int",
-    "aten::split_copy.Tensor", "aten::split_with_sizes_copy", "aten::_chunk_cat",
-    "aten::_unsafe_masked_index", "aten::_unsafe_masked_index_put_accumulate",
+    "aten::repeat_interleave.self_Tensor", "aten::repeat_interleave.self_int", "aten::roll",
+    "aten::rot90", "aten::fliplr", "aten::flipud", "aten::hstack", "aten::vstack", "aten::dstack",
+    "aten::column_stack", "aten::row_stack", "aten::meshgrid", "aten::meshgrid.indexing",
+    "aten::cartesian_prod", "aten::block_diag", "aten::one_hot", "aten::broadcast_tensors",
+    "aten::atleast_1d", "aten::atleast_1d.Sequence", "aten::atleast_2d",
+    "aten::atleast_2d.Sequence", "aten::atleast_3d", "aten::atleast_3d.Sequence",
+    "aten::pixel_shuffle", "aten::pixel_unshuffle", "aten::channel_shuffle",
+    "aten::native_channel_shuffle", "aten::unsafe_chunk", "aten::unsafe_split.Tensor",
+    "aten::unsafe_split_with_sizes", "aten::data", "aten::set.source_Tensor", "aten::_conj_copy",
+    "aten::_neg_view_copy", "aten::_saturate_weight_to_fp16", "aten::alias_copy",
+    "aten::detach_copy", "aten::view_copy", "aten::_reshape_alias_copy", "aten::squeeze_copy",
+    "aten::squeeze_copy.dim", "aten::unsqueeze_copy", "aten::transpose_copy.int", "aten::t_copy",
+    "aten::permute_copy", "aten::expand_copy", "aten::select_copy.int", "aten::slice_copy.Tensor",
+    "aten::narrow_copy", "aten::diagonal_copy", "aten::as_strided_copy", "aten::unfold_copy",
+    "aten::unbind_copy.int", "aten::split_copy.Tensor", "aten::split_with_sizes_copy",
+    "aten::_chunk_cat", "aten::_unsafe_masked_index", "aten::_unsafe_masked_index_put_accumulate",
     "aten::nonzero_static",
-    // Looking up and counting.
-    "aten::bucketize.Tensor", "aten::bucketize.Scalar", "aten::searchsorted.Tensor",
-    "aten::searchsorted.Scalar", "aten::histogram.bins_tensor", "aten::histogram.bin_ct",
-    "aten::histogramdd", "aten::histogramdd.int_bins", "aten::histogramdd.TensorList_bins",
+    // Ordering, looking up and counting.
+    "aten::sort", "aten::argsort", "aten::argsort.stable", "aten::msort", "aten::bucketize.Tensor",
+    "aten::bucketize.Scalar", "aten::searchsorted.Tensor", "aten::searchsorted.Scalar",
+    "aten::histogram.bins_tensor", "aten::histogram.bin_ct", "aten::histogramdd",
+    "aten::histogramdd.int_bins", "aten::histogramdd.TensorList_bins",
     "aten::_histogramdd_from_bin_tensors", "aten::_histogramdd_from_bin_cts",
     "aten::_histogramdd_bin_edges", "prim::view_copy", "prim::reshape_copy", "prim::expand_copy",
     "prim::expand_as_copy", "prim::squeeze_copy", "prim::squeeze_copy.dim", "prim::unsqueeze_copy",
@@ -142,7 +166,9 @@ constexpr const char* kOneDevice[] = {
 
 // Where the general kernel, which is faster, has no loop form for the arguments. Pointwise operators
 // come to runtime/kernels/pointwise.h; those whose records name a definition need not be listed.
-constexpr const char* kLast[] = {"aten::relu6",
+constexpr const char* kLast[] = {"aten::constant_pad_nd",
+                                 "aten::instance_norm",
+                                 "aten::relu6",
                                  "aten::log_sigmoid",
                                  "aten::elu",
                                  "aten::selu",
@@ -252,6 +278,34 @@ constexpr const char* kMixed[] = {
     "prim::is_sparse_csr", "prim::dtype", "prim::device", "prim::data", "aten::_dim_arange",
     "aten::_assert_tensor_metadata"};
 
+// Operators on lists of tensors call those on one tensor for each.
+std::vector<const char*> ofLists() {
+  // Kept as long as the process: tables hold the names.
+  static std::deque<std::string>& names = *new std::deque<std::string>;
+  std::vector<const char*> all;
+  const auto add = [&](std::string_view name, std::initializer_list<const char*> overloads) {
+    for (const char* overload : overloads) {
+      for (const char* form : {"", "_"}) {
+        names.push_back("aten::_foreach_" + std::string(name) + form + overload);
+        all.push_back(names.back().c_str());
+      }
+    }
+  };
+  for (const char* unary : {"abs",     "acos",  "asin",  "atan",  "ceil",  "cos",        "cosh",
+                            "erf",     "erfc",  "exp",   "expm1", "floor", "frac",       "lgamma",
+                            "log",     "log10", "log1p", "log2",  "neg",   "reciprocal", "round",
+                            "sigmoid", "sin",   "sinh",  "sqrt",  "tan",   "tanh",       "trunc"}) {
+    add(unary, {""});
+  }
+  for (const char* binary : {"add", "sub", "mul", "div"}) {
+    add(binary, {".Scalar", ".List", ".ScalarList"});
+  }
+  for (const char* extreme : {"maximum", "minimum"}) add(extreme, {".List"});
+  for (const char* ternary : {"addcdiv", "addcmul"}) add(ternary, {".Scalar", ".ScalarList"});
+  return all;
+}
+
+const RegisterDeviceNeutral of_lists(TableRule::OneDevice, ofLists());
 const RegisterDeviceNeutral one_device(TableRule::OneDevice, kOneDevice);
 const RegisterDeviceNeutral last(TableRule::Last, kLast);
 const RegisterDeviceNeutral mixed(TableRule::Mixed, kMixed);

@@ -192,7 +192,8 @@ def main(x: Tensor, y: Tensor, z: Tensor):
     c = [f(y, [-2, 3], mode=how) for how in ["reflect", "replicate", "circular"]]
     d = [f(z, [1, 1, 0, 2, 1, 0], mode=how) for how in ["reflect", "replicate", "circular"]]
     e = f(x.contiguous(memory_format=torch.channels_last), [1, 1, 1, 1], mode="replicate"), torch.reflection_pad1d(y, [6, 6]), f(y, [9, -8], mode="replicate")
-    return a, b, c, d, e
+    known = f(torch.arange(6.0).view(1, 6), [2, 1]) + y[0, 0, 0]
+    return a, b, c, d, e, known
 )"},
       {"narrow_products", {"4x5xf16", "5x40xf16", "3x33x40xbf16", "3x40x35xbf16", "35xbf16"}, R"(
 def main(a: Tensor, b: Tensor, c: Tensor, d: Tensor, v: Tensor):

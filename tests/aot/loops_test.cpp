@@ -425,8 +425,9 @@ def main(x: Tensor):
       aot::build(aot::record(program.function("main"), {IValue(tensorOf("3xf32", 1))}), options,
                  [](std::string_view) {});
   const std::string& text = built.files[1].text;
-  EXPECT_THAT(text, HasSubstr("\n  for (int64_t round_0 = 0"));
-  EXPECT_THAT(text, HasSubstr("\n    // if\n    if (*at<uint8_t>("));
+  EXPECT_THAT(text, HasSubstr("\n  for (int64_t round_1 = 0"));
+  EXPECT_THAT(text, HasSubstr("\n    // if\n    const uint8_t holds_2 = *at<uint8_t>("));
+  EXPECT_THAT(text, HasSubstr("\n    if (holds_2 != 0) {\n"));
   EXPECT_THAT(text, HasSubstr("\n      // fused_sub"));
   EXPECT_THAT(text, HasSubstr("\n    } else {\n"));
   EXPECT_THAT(text, HasSubstr("\n    }\n"));

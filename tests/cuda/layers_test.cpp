@@ -200,13 +200,16 @@ TEST(Random, EveryDistributionCompiles) {
       kBernoulli{"aten::bernoulli_", "float"}, kExponential{"aten::exponential_", ""},
       kCauchy{"aten::cauchy_", ""}, kGeometric{"aten::geometric_", ""},
       kLogNormal{"aten::log_normal_", ""}, kRandom{"aten::random_", ""}, kTo{"aten::random_", "to"},
-      kDropout{"aten::native_dropout", ""}, kMultinomial{"aten::multinomial", ""};
+      kDropout{"aten::native_dropout", ""}, kMultinomial{"aten::multinomial", ""},
+      kChances{"aten::bernoulli", ""}, kLike{"aten::bernoulli", "p"};
   FakeDriver driver;
   for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
     const Tensor t = zeros({1000}, type);
     kUniform(t, 0.0, 2.0);
     kNormal(t, 1.0, 2.0);
     kBernoulli(t, 0.25);
+    EXPECT_EQ(kChances(t).dtype(), type);
+    EXPECT_EQ(sizesOf(kLike(t, 0.25)), (DimVector{1000}));
     kExponential(t, 1.5);
     kCauchy(t);
     kGeometric(t, 0.5);

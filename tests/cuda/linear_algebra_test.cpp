@@ -59,5 +59,34 @@ TEST(Indexing, WritesCompile) {
             (DimVector{1, 2, 6, 6}));
 }
 
+TEST(Indexing, ArgumentsAreCheckedAndOfEitherWidth) {
+  static const OperatorHandle kIndex{"aten::index", "Tensor"}, kPut{"aten::index_put", ""},
+      kGather{"aten::gather", ""}, kScatter{"aten::scatter", "src"}, kAdd{"aten::index_add", ""},
+      kAlong{"aten::take_along_dim", ""}, kTake{"aten::take", ""};
+  FakeDriver driver;
+  const Tensor t = zeros({3, 5}), whole = zeros({3, 5}, DType::Long);
+  EXPECT_ERROR(kGather(zeros({3}), int64_t{0}, whole), "the same number of dimensions");
+  EXPECT_ERROR(kScatter(t, int64_t{0}, whole, zeros({3, 4})), "smaller size than src");
+  EXPECT_ERROR(kScatter(t, int64_t{0}, whole, zeros({3, 5}, DType::Double)), "src.dtype");
+  EXPECT_ERROR(kAdd(t, int64_t{0}, zeros({2}, DType::Long), zeros({3, 5})), "does not fit");
+  EXPECT_ERROR(kTake(t, zeros({2}, DType::Int)), "Expected a long tensor");
+  EXPECT_ERROR(kIndex(Tensor::zeros(DimVector{3}, DType::Float),
+                      std::vector<Tensor>{zeros({2}, DType::Long)}),
+               "indices should be either on cpu");
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  for (const DType type : {DType::Long, DType::Int}) {
+    const Tensor index = zeros({2}, type), rows = zeros({2, 5}, type);
+    EXPECT_EQ(sizesOf(kIndex(t, std::vector<Tensor>{index, index})), (DimVector{2}));
+    EXPECT_EQ(sizesOf(kIndex(t, std::vector<Tensor>{Tensor(), index})), (DimVector{3, 2}));
+    EXPECT_EQ(sizesOf(kPut(t, std::vector<Tensor>{index}, zeros({5}), true)), (DimVector{3, 5}));
+    EXPECT_EQ(sizesOf(kScatter(t, int64_t{0}, rows, zeros({3, 6}))), (DimVector{3, 5}));
+    EXPECT_EQ(sizesOf(kAlong(t, zeros({3, 1}, type), int64_t{1})), (DimVector{3, 1}));
+  }
+  // Where masks alone are indices and one element is written, nobody asks how many are true.
+  const uint64_t before = driver.state().synchronizations;
+  kPut(t, std::vector<Tensor>{zeros({3}, DType::Bool)}, zeros({}));
+  EXPECT_EQ(driver.state().synchronizations, before);
+}
+
 }  // namespace
 }  // namespace wick::cuda

@@ -9,11 +9,10 @@
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
+#include "tests/cuda/fake_tensors.h"
 
 namespace wick::cuda {
 namespace {
-
-constexpr Device kCuda{DeviceType::CUDA, -1};
 
 TEST(Resampling, TablesAreTransposed) {
   // Two results of three sources: 1 a + 2 b, and 3 b.
@@ -35,6 +34,20 @@ TEST(Resampling, PaddingIsCheckedOnDevices) {
   for (const DimVector& pad : {DimVector{kMost, kMost}, DimVector{-kMost - 1, kMost},
                                DimVector{-5, 0}, DimVector{kMost, 0}}) {
     EXPECT_THROW(kPad(t, pad, Scalar(0)), RuntimeError);
+  }
+}
+
+TEST(Resampling, PaddingTakesTheCpusModes) {
+  static const OperatorHandle kPad{"aten::pad", ""}, kReflect{"aten::reflection_pad1d", ""};
+  FakeDriver driver;
+  const Tensor t = zeros({2, 3, 4});
+  EXPECT_ERROR(kPad(t, DimVector{1}, std::string("reflect")), "divisible by 2");
+  EXPECT_ERROR(kPad(t, DimVector{1, 1}, std::string("mirror")), "Unrecognised padding mode");
+  EXPECT_ERROR(kReflect(t, DimVector{4, 0}), "should be less than");
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  for (const char* mode : {"constant", "reflect", "replicate", "circular"}) {
+    EXPECT_EQ(sizesOf(kPad(t, DimVector{2, 3}, std::string(mode))), (DimVector{2, 3, 9})) << mode;
+    EXPECT_EQ(sizesOf(kPad(t, DimVector{-1, 2}, std::string(mode))), (DimVector{2, 3, 5})) << mode;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
 #include "core/parallel.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/indexing/sort_keys.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -168,6 +169,12 @@ void sortPairs(CountedVector<Keyed<K>>& pairs, bool stable) {
 }
 
 Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
+  if (!self.device().isCpu()) {
+    static const OperatorHandle kSort{"aten::sort", "stable"};
+    const std::vector<IValue> both =
+        kSort.all(self, stable ? IValue(*stable) : IValue(), dim, descending);
+    return {both[0].toTensor(), both[1].toTensor()};
+  }
   dim = wrapDim(dim, self.dim());
   checkDType<kRealNumbers | kBool>("sort", self);
   Slices s(self, dim);

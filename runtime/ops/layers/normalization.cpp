@@ -6,6 +6,7 @@
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -191,21 +192,35 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
     return row.clone(MemoryFormat::Contiguous).view(DimVector{samples * channels});
   };
   Tensor mean = repeated(running_mean), var = repeated(running_var);
-  Tensor out = batchNorm(input.contiguous().view(shape), repeated(weight), repeated(bias), mean,
-                         var, use_input_stats, momentum, eps, false)
-                   .view(input.sizes());
+  static const OperatorHandle kNormalize{"aten::native_batch_norm", ""};
+  const Tensor x = input.contiguous().view(shape), w = repeated(weight), b = repeated(bias);
+  const bool here = input.device().isCpu();
+  Tensor out =
+      here ? batchNorm(x, w, b, mean, var, use_input_stats, momentum, eps, false)
+           : kNormalize.all(x, w, b, mean, var, use_input_stats, momentum, eps)[0].toTensor();
   auto writeBack = [&](const Tensor& running, const Tensor& all) {
     if (!running.defined() || !use_input_stats || samples == 0) return;
+    running.storage()->bumpVersion();
+    if (!here) {
+      // One sample after the other, each with its share.
+      const Tensor shares =
+          ops::divScalar(all.to(DType::Double), Scalar(static_cast<double>(samples)));
+      Tensor sum = shares.narrow(0, 0, channels);
+      for (int64_t n = 1; n < samples; ++n) {
+        sum = ops::add(sum, shares.narrow(0, n * channels, channels));
+      }
+      running.copyFrom(sum.to(running.dtype()).view(running.sizes()));
+      return;
+    }
     CountedVector<double> each = toDoubles(all), average(static_cast<size_t>(channels));
     for (size_t i = 0; i < each.size(); ++i) {
       average[i % average.size()] += each[i] / static_cast<double>(samples);
     }
-    running.storage()->bumpVersion();
     running.copyFrom(fromDoubles(average, running.dtype()).view(running.sizes()));
   };
   writeBack(running_mean, mean);
   writeBack(running_var, var);
-  return out;
+  return out.view(input.sizes());
 }
 
 Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,

@@ -1,6 +1,7 @@
 // Padding: by a constant, by reflection, by the edge, around.
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -8,6 +9,9 @@ namespace wick::ops {
 namespace {
 
 enum class PadMode { Reflect = 0, Replicate = 1, Circular = 2, Constant = 3 };
+
+// A pad further below is as good as none that fits, and sums with it could overflow.
+constexpr int64_t kLeastPad = -(int64_t{1} << 62);
 
 Tensor constantPad(const Tensor& self, DimVector pad, Scalar value) {
   WICK_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals {}",
@@ -26,7 +30,8 @@ Tensor constantPad(const Tensor& self, DimVector pad, Scalar value) {
     int64_t after = pad[2 * k + 1];
     int64_t size = self.sizes()[d];
     int64_t padded_size = 0;
-    WICK_CHECK(!__builtin_add_overflow(size, before, &padded_size) &&
+    WICK_CHECK(before >= kLeastPad && after >= kLeastPad &&
+                   !__builtin_add_overflow(size, before, &padded_size) &&
                    !__builtin_add_overflow(padded_size, after, &padded_size) && padded_size >= 0,
                "The input size {}, plus negative padding {} and {} resulted in a negative output "
                "size, which is invalid. Check dimension {} of your input.",
@@ -67,13 +72,86 @@ bool circularFits(int64_t n, int64_t before, int64_t after) {
          after <= kept;
 }
 
-// A pad further below is as good as none that fits, and sums with it could overflow.
-constexpr int64_t kLeastPad = -(int64_t{1} << 62);
+// What dimension d has when it is padded.
+int64_t paddedSize(const char* op, PadMode mode, const Tensor& self, int64_t d, int64_t before,
+                   int64_t after) {
+  const int64_t n = self.size(d);
+  WICK_CHECK(n > 0, "{}: Expected a non-empty input in dimension {}, but got {}", op, d,
+             formatInts(self.sizes()));
+  const bool fits = mode == PadMode::Reflect ? before < n && after < n
+                    : mode == PadMode::Circular
+                        ? before <= n && after <= n && circularFits(n, before, after)
+                        : true;
+  WICK_CHECK(fits,
+             "{}: Padding size should be less than the corresponding input dimension, but got: "
+             "padding ({}, {}) at dimension {} of input {}",
+             op, before, after, d, formatInts(self.sizes()));
+  int64_t size = 0;
+  WICK_CHECK(before >= kLeastPad && after >= kLeastPad &&
+                 !__builtin_add_overflow(n, before, &size) &&
+                 !__builtin_add_overflow(size, after, &size) &&
+                 (size >= 1 || (mode == PadMode::Circular && size == 0)),
+             "{}: input (size {} in dimension {}) is too small for padding ({}, {})", op, n, d,
+             before, after);
+  return size;
+}
 
-// Pads the last dims.size()/2 dimensions.
+// On devices dimensions are put together of pieces. That of positions [first, end), counted from the beginning of the input,
+// all of which lie on one side of it: before its first element, in it, or behind its last one.
+Tensor pieceOf(PadMode mode, const Tensor& t, int64_t d, int64_t first, int64_t end) {
+  const int64_t n = t.size(d);
+  if (first >= 0 && first < n) return t.narrow(d, first, end - first);
+  const bool before = first < 0;
+  switch (mode) {
+    case PadMode::Reflect: {
+      static const OperatorHandle kFlip{"aten::flip", ""};
+      const int64_t lowest = before ? 1 - end : 2 * (n - 1) - (end - 1);
+      return kFlip(t.narrow(d, lowest, end - first), DimVector{d});
+    }
+    case PadMode::Circular:
+      return t.narrow(d, before ? first + n : first - n, end - first);
+    default: {
+      DimVector sizes(t.sizes());
+      sizes[static_cast<size_t>(d)] = end - first;
+      return t.narrow(d, before ? 0 : n - 1, 1).expand(sizes);
+    }
+  }
+}
+Tensor padByPieces(PadMode mode, Tensor t, int64_t d, int64_t before, int64_t after) {
+  if (mode == PadMode::Circular) {
+    const int64_t first = std::max<int64_t>(0, -before);
+    t = t.narrow(d, first, t.size(d) - first - std::max<int64_t>(0, -after));
+    before = std::max<int64_t>(0, before);
+    after = std::max<int64_t>(0, after);
+  }
+  const int64_t n = t.size(d), low = -before, high = n + after;
+  const int64_t cuts[] = {low, std::clamp<int64_t>(0, low, high), std::clamp(n, low, high), high};
+  std::vector<Tensor> pieces;
+  for (size_t i = 0; i < 3; ++i) {
+    if (cuts[i] < cuts[i + 1]) pieces.push_back(pieceOf(mode, t, d, cuts[i], cuts[i + 1]));
+  }
+  if (pieces.empty()) return t.narrow(d, 0, 0);
+  return pieces.size() == 1 ? pieces[0] : cat(pieces, d);
+}
+
+// Pads the last pad.size() / 2 dimensions.
 Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVector& pad) {
-  int64_t padded = static_cast<int64_t>(pad.size() / 2);
+  const auto padded = static_cast<int64_t>(pad.size() / 2);
   DimVector sizes(self.sizes());
+  for (int64_t k = 0; k < padded; ++k) {
+    const int64_t d = self.dim() - 1 - k;
+    sizes[d] = paddedSize(op, mode, self, d, pad[2 * k], pad[2 * k + 1]);
+  }
+  checkedNumel(sizes);
+  const MemoryFormat format =
+      mode == PadMode::Replicate ? self.suggestMemoryFormat() : MemoryFormat::Contiguous;
+  if (!self.device().isCpu()) {
+    Tensor t = self;
+    for (int64_t k = 0; k < padded; ++k) {
+      t = padByPieces(mode, t, self.dim() - 1 - k, pad[2 * k], pad[2 * k + 1]);
+    }
+    return t.clone(format);
+  }
   std::vector<OffsetTable> tables(static_cast<size_t>(self.dim()));
   for (int64_t d = 0; d < self.dim(); ++d) {
     int64_t n = self.sizes()[d];
@@ -81,25 +159,6 @@ Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVect
     int64_t k = self.dim() - 1 - d;
     int64_t before = k < padded ? pad[2 * k] : 0;
     int64_t after = k < padded ? pad[2 * k + 1] : 0;
-    if (k < padded) {
-      WICK_CHECK(n > 0, "{}: Expected a non-empty input in dimension {}, but got {}", op, d,
-                 formatInts(self.sizes()));
-      bool fits = mode == PadMode::Reflect ? before < n && after < n
-                  : mode == PadMode::Circular
-                      ? before <= n && after <= n && circularFits(n, before, after)
-                      : true;
-      WICK_CHECK(fits,
-                 "{}: Padding size should be less than the corresponding input dimension, but got: "
-                 "padding ({}, {}) at dimension {} of input {}",
-                 op, before, after, d, formatInts(self.sizes()));
-      WICK_CHECK(before >= kLeastPad && after >= kLeastPad &&
-                     !__builtin_add_overflow(n, before, &sizes[d]) &&
-                     !__builtin_add_overflow(sizes[d], after, &sizes[d]) &&
-                     (sizes[d] >= 1 || (mode == PadMode::Circular && sizes[d] == 0)),
-                 "{}: input (size {} in dimension {}) is too small for padding ({}, {})", op, n, d,
-                 before, after);
-    }
-    checkedNumel(sizes);
     tables[d].resize(static_cast<size_t>(sizes[d]));
     // What negative pads cut off is not seen by the wrapping either.
     bool circular = mode == PadMode::Circular;
@@ -109,8 +168,6 @@ Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVect
       tables[d][i] = (first + sourceOf(mode, i - before - first, kept)) * stride;
     }
   }
-  MemoryFormat format =
-      mode == PadMode::Replicate ? self.suggestMemoryFormat() : MemoryFormat::Contiguous;
   Tensor out = Tensor::empty(sizes, self.dtype(), self.device());
   if (out.numel() > 0) remap(out.rawData(), self.rawData(), tables, self.itemSize());
   return out.contiguous(format);

@@ -54,13 +54,8 @@ Tensor cholesky(const Tensor& a, bool upper) {
 
 Tensor choleskySolve(const Tensor& b, const Tensor& a, bool upper) {
   const char* op = "cholesky_solve";
-  checkSquare(op, a);
-  checkMatrix(op, b);
+  checkCholesky(op, a, b);
   int64_t n = a.size(-1), r = b.size(-1);
-  WICK_CHECK(b.size(-2) == n && a.dtype() == b.dtype(),
-             "{}: Incompatible matrix sizes: each A matrix is {} by {} but each b matrix is {} by "
-             "{}",
-             op, n, n, b.size(-2), r);
   DimVector batch = broadcastShapes(batchSizes(a), batchSizes(b));
   Tensor l = columnMajor(a.expand(withSizes(batch, {n, n})));
   Tensor x = columnMajor(b.expand(withSizes(batch, {n, r})));

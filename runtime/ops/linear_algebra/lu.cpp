@@ -85,29 +85,11 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
     const std::vector<IValue> parts = kUnpack.all(lu, pivots, data, permutation);
     return {parts[0].toTensor(), parts[1].toTensor(), parts[2].toTensor()};
   }
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
-  WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
-             "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
+  const auto [l, u] = trianglesOf(op, lu, pivots, data, permutation);
   constexpr unsigned kUnpacked = kMatrixDTypes | kRealNumbers;
-  int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  Tensor none = Tensor::empty(DimVector{0}, lu.dtype());
-  Tensor p = none, l = none, u = none;
-  if (data) {
-    l = kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
-    u = kTriu(lu.narrow(lu.dim() - 2, 0, k));
-    dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
-      Pace pace;
-      for (int64_t i = 0; i < batchCount(l); ++i) {
-        pace.step(k + 1);
-        for (int64_t d = 0; d < k; ++d) matrixAt<T>(l, i, m * k)[d * k + d] = T(1);
-      }
-    });
-  }
+  const int64_t m = lu.size(-2), k = std::min(m, lu.size(-1));
+  Tensor p = Tensor::empty(DimVector{0}, lu.dtype());
   if (permutation) {
-    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
-                   pivots.size(-1) == k && pivots.numel() == batchCount(lu) * k,
-               "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, k,
-               pivots.describe());
     p = Tensor::zeros(withSizes(batchSizes(lu), {m, m}), lu.dtype());
     Tensor exchanges = pivots.contiguous();
     dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
@@ -169,12 +151,7 @@ Tensor solveFactored(const char* op, const Tensor& lu_in, const Tensor& pivots_i
 
 Tensor luSolve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint_) {
   const char* op = "linalg.lu_solve";
-  checkSquare(op, lu);
-  checkMatrix(op, b);
-  WICK_CHECK(lu.dtype() == b.dtype() && pivots.dtype() == DType::Int &&
-                 pivots.dim() == lu.dim() - 1 && pivots.size(-1) == lu.size(-1),
-             "{}: expected factors of one dtype and 32-bit pivots, got {}, {} and {}", op,
-             lu.describe(), pivots.describe(), b.describe());
+  checkFactored(op, lu, pivots, b, left);
   if (left) return solveFactored(op, lu, pivots, b, adjoint_ ? 'C' : 'N');
   // X A = B is A^H X^H = B^H.
   return adjoint(solveFactored(op, lu, pivots, adjoint(b), adjoint_ ? 'N' : 'C'));
@@ -333,15 +310,8 @@ Tensor logdet(const Tensor& a) {
 // Triangular systems; `left`: A X = B, else X A = B.
 Tensor solveTriangular(const char* op, const Tensor& a_in, const Tensor& b_in, bool upper,
                        bool left, bool unit, char trans) {
-  checkSquare(op, a_in);
-  checkMatrix(op, b_in);
-  WICK_CHECK(a_in.dtype() == b_in.dtype(),
-             "{}: Expected A and B to have the same dtype, got {} and {}", op,
-             toString(a_in.dtype()), toString(b_in.dtype()));
+  checkSystem(op, a_in, b_in, left);
   int64_t n = a_in.size(-1), rows = b_in.size(-2), columns = b_in.size(-1);
-  WICK_CHECK((left ? rows : columns) == n,
-             "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", op,
-             left ? "AX = B" : "XA = B", n, n, rows, columns);
   DimVector batch = broadcastShapes(batchSizes(a_in), batchSizes(b_in));
   Tensor a = columnMajor(a_in.expand(withSizes(batch, {n, n})));
   Tensor x = columnMajor(b_in.expand(withSizes(batch, {rows, columns})));

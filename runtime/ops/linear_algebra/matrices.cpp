@@ -27,10 +27,10 @@ Tensor columnMajor(const Tensor& a) {
   return a.transpose(-2, -1).clone(MemoryFormat::Contiguous).transpose(-2, -1);
 }
 
-Tensor emptyColumnMajor(IntSpan sizes, DType dtype) {
+Tensor emptyColumnMajor(IntSpan sizes, DType dtype, Device device) {
   DimVector swapped(sizes);
   std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
-  return Tensor::empty(swapped, dtype).transpose(-2, -1);
+  return Tensor::empty(swapped, dtype, device).transpose(-2, -1);
 }
 
 DimVector withSizes(DimVector batch, std::initializer_list<int64_t> rest) {
@@ -41,6 +41,66 @@ DimVector withSizes(DimVector batch, std::initializer_list<int64_t> rest) {
 Tensor adjoint(const Tensor& a) {
   Tensor t = a.transpose(-2, -1);
   return isComplex(a.dtype()) ? ops::conj(t) : t;
+}
+
+namespace {
+void checkFits(const char* op, const Tensor& a, const Tensor& b, bool left) {
+  WICK_CHECK((left ? b.size(-2) : b.size(-1)) == a.size(-1),
+             "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", op,
+             left ? "AX = B" : "XA = B", a.size(-2), a.size(-1), b.size(-2), b.size(-1));
+}
+}  // namespace
+
+void checkSystem(const char* op, const Tensor& a, const Tensor& b, bool left) {
+  checkSquare(op, a);
+  checkMatrix(op, b);
+  WICK_CHECK(a.dtype() == b.dtype(), "{}: Expected A and B to have the same dtype, got {} and {}",
+             op, toString(a.dtype()), toString(b.dtype()));
+  checkFits(op, a, b, left);
+}
+
+void checkFactored(const char* op, const Tensor& lu, const Tensor& pivots, const Tensor& b,
+                   bool left) {
+  checkSquare(op, lu);
+  checkMatrix(op, b);
+  WICK_CHECK(lu.dtype() == b.dtype() && pivots.dtype() == DType::Int &&
+                 pivots.dim() == lu.dim() - 1 && pivots.size(-1) == lu.size(-1),
+             "{}: expected factors of one dtype and 32-bit pivots, got {}, {} and {}", op,
+             lu.describe(), pivots.describe(), b.describe());
+  checkFits(op, lu, b, left);
+}
+
+void checkCholesky(const char* op, const Tensor& factor, const Tensor& b) {
+  checkSquare(op, factor);
+  checkMatrix(op, b);
+  WICK_CHECK(
+      b.size(-2) == factor.size(-1) && factor.dtype() == b.dtype(),
+      "{}: Incompatible matrix sizes: each A matrix is {} by {} but each b matrix is {} by {}", op,
+      factor.size(-1), factor.size(-1), b.size(-2), b.size(-1));
+}
+
+Triangles trianglesOf(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
+                      bool permutation) {
+  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
+  WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
+             "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
+  const int64_t k = std::min(lu.size(-2), lu.size(-1));
+  WICK_CHECK(!permutation || (pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
+                              pivots.size(-1) == k && pivots.numel() == batchCount(lu) * k),
+             "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, k,
+             pivots.describe());
+  const Tensor none = Tensor::empty(DimVector{0}, lu.dtype(), lu.device());
+  if (!data) return {none, none};
+  const Tensor l =
+      kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
+  if (l.numel() > 0) ops::diagonal(l, int64_t{0}, int64_t{-2}, int64_t{-1}).fill(1);
+  return {l, kTriu(lu.narrow(lu.dim() - 2, 0, k), int64_t{0})};
+}
+
+bool isUpper(const char* op, const std::string& uplo) {
+  WICK_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
+             "{}: Expected UPLO argument to be 'L' or 'U', but got {}", op, uplo);
+  return uplo == "U" || uplo == "u";
 }
 
 void checkReflectors(const char* op, const Tensor& a, const Tensor& tau) {

@@ -140,11 +140,6 @@ Triple svdOld(const Tensor& a, bool some, bool compute_uv) {
           Tensor::zeros(withSizes(batch, {a.size(-1), a.size(-1)}), a.dtype(), a.device())};
 }
 
-bool isUpper(const char* op, const std::string& uplo) {
-  WICK_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
-             "{}: Expected UPLO argument to be 'L' or 'U', but got {}", op, uplo);
-  return uplo == "U" || uplo == "u";
-}
 Pair linalgEigh(const Tensor& a, const std::string& uplo) {
   Eigh r = eigh("linalg.eigh", a, isUpper("linalg.eigh", uplo), true);
   return {r.values, r.vectors};

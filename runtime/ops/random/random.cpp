@@ -433,13 +433,17 @@ Tensor randperm(int64_t n, TensorOptions o) {
 }
 
 void fillBernoulli(const Tensor& t, double p, Generator& g) {
+  static const OperatorHandle kDraw{"aten::bernoulli_", "float"};
   WICK_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", p);
+  if (drawnOnDevice(kDraw, t, g, p)) return;
   dispatch<kRealNumbers | kBool>("bernoulli_", t.dtype(), [&]<class T>() -> void {
     drawFixed<T, 2>(t, g,
                     [&](const uint32_t* draws, int64_t) { return uniform01<double>(draws) < p; });
   });
 }
 void fillBernoulli(const Tensor& t, const Tensor& p, Generator& g) {
+  static const OperatorHandle kDraw{"aten::bernoulli_", "Tensor"};
+  if (drawnOnDevice(kDraw, t, g, p)) return;
   Tensor chance = p.expand(t.sizes()).contiguous();
   dispatch<kAnyFloat>("bernoulli_", p.dtype(), [&]<class P>() -> void {
     using C = std::conditional_t<std::is_same_v<P, double>, double, float>;

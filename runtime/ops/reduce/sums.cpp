@@ -4,6 +4,7 @@
 #include "runtime/kernels/reduce.h"
 #include "runtime/kernels/reduce_rows.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
@@ -237,9 +238,11 @@ Tensor sumToSize(const Tensor& self, const DimVector& size) {
   }
   WICK_CHECK(fits, "sum_to_size: size {} is not expandable to size {}.", formatInts(size),
              formatInts(self.sizes()));
-  if (size.empty()) return sum(self, std::nullopt);
+  const bool here = self.device().isCpu();
+  if (size.empty()) return here ? sum(self, std::nullopt) : ops::sum(self);
   if (dims.empty()) return self;
-  return sumDims(self, dims, true, std::nullopt).view(size);
+  return (here ? sumDims(self, dims, true, std::nullopt) : ops::sumDims(self, dims, true))
+      .view(size);
 }
 
 #define WICK_DTYPE_ARG "*, ScalarType? dtype=None) -> Tensor"

@@ -260,7 +260,20 @@ Tensor repeatInterleave(const Tensor& self, const Tensor& repeats, std::optional
 }
 Tensor repeatInterleaveInt(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
                            std::optional<int64_t> output_size) {
-  return repeatInterleave(self, Tensor::scalar<int64_t>(repeats), dim, output_size);
+  if (self.device().isCpu()) {
+    return repeatInterleave(self, Tensor::scalar<int64_t>(repeats), dim, output_size);
+  }
+  WICK_CHECK(repeats >= 0, "repeats can not be negative");
+  Tensor input = dim ? self : self.reshape(DimVector{-1});
+  if (input.dim() == 0) input = input.reshape(DimVector{1});
+  const int64_t d = wrapDim(dim.value_or(0), input.dim());
+  DimVector spread(input.sizes()), sizes(input.sizes());
+  spread.insert(static_cast<size_t>(d) + 1, repeats);
+  int64_t& size = sizes[static_cast<size_t>(d)];
+  WICK_CHECK(!__builtin_mul_overflow(size, repeats, &size),
+             "repeat_interleave: {} repeats of {} are too many", repeats, input.size(d));
+  WICK_CHECK(!output_size || *output_size == size, "allocated size does not match required size");
+  return input.unsqueeze(d + 1).expand(spread).clone(MemoryFormat::Contiguous).view(sizes);
 }
 
 // As two parts in the other order, dimension by dimension.

@@ -1,0 +1,100 @@
+#include "runtime/ops/device_composites.h"
+
+#include <optional>
+#include <tuple>
+
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::ops {
+
+namespace {
+
+using Pair = std::tuple<Tensor, Tensor>;
+using OptDims = std::optional<DimVector>;
+
+Tensor countNonzeroDims(const Tensor& self, const DimVector& dims) {
+  static const OperatorHandle kNe{"aten::ne", "Scalar"};
+  const Tensor there = kNe(self, Scalar(int64_t{0}));
+  if (self.dim() == 0) return there.to(DType::Long);
+  return dims.empty() ? sum(there) : sumDims(there, dims);
+}
+Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
+  return countNonzeroDims(self, dim ? DimVector{*dim} : DimVector());
+}
+
+Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
+  // PyTorch keeps a dimension that a tensor without dimensions never had.
+  const Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
+  const DimVector dims = dim ? DimVector{*dim} : DimVector();
+  return {kAmin(x, dims, keepdim), kAmax(x, dims, keepdim)};
+}
+Pair aminmaxAll(const Tensor& self) {
+  return aminmax(self, std::nullopt, false);
+}
+Pair aminmaxDim(const Tensor& self, int64_t dim, bool keepdim) {
+  return aminmax(self, dim, keepdim);
+}
+
+IValue listOf(const OptDims& dims) {
+  return dims ? IValue(makeIntList(IntSpan(*dims))) : IValue();
+}
+// Of elements that are numbers. Integers all are.
+Tensor nansum(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
+  static const OperatorHandle kNan{"aten::isnan", ""};
+  WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
+  const Tensor x = dtype ? self.to(*dtype) : self;
+  const Tensor numbers = isFloating(x.dtype()) ? maskedFill(x, kNan(x), Scalar(0)) : x;
+  return sumDims(numbers, listOf(dims), keepdim, dtype);
+}
+Tensor nanmean(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
+  static const OperatorHandle kNan{"aten::isnan", ""}, kNot{"aten::logical_not", ""};
+  WICK_CHECK(isFloating(self.dtype()),
+             "nanmean(): expected input to have floating point dtype but got {}",
+             scalarTypeName(self.dtype()));
+  const Tensor x = dtype ? self.to(*dtype) : self;
+  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  const Tensor count = sumDims(kNot(kNan(x)).to(wide), listOf(dims), keepdim, IValue());
+  return div(nansum(x.to(wide), dims, keepdim, std::nullopt), count).to(x.dtype());
+}
+
+// Random slopes when training, their mean otherwise.
+Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
+             Generator* g) {
+  static const OperatorHandle kLeaky{"aten::leaky_relu", ""}, kGreater{"aten::gt", "Scalar"},
+      kUniformInto{"aten::uniform_", ""};
+  const double low = lower.toDouble(), high = upper.toDouble();
+  WICK_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
+  if (!training) return kLeaky(self, Scalar((low + high) / 2));
+  WICK_CHECK(isFloating(self.dtype()), "\"rrelu_with_noise\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+  const Tensor slopes = Tensor::empty(self.sizes(), DType::Double, self.device());
+  kUniformInto(slopes, low, high, IValue(GeneratorRef(g)));
+  return where(kGreater(self, Scalar(0)), self, mul(self, slopes.to(self.dtype())));
+}
+
+constexpr DeviceKernel kKernels[] = {
+    {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
+    {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
+    {"aten::aminmax", WICK_KERNEL(aminmax)},
+    {"aten::_aminmax", WICK_KERNEL(aminmaxAll)},
+    {"aten::_aminmax.dim", WICK_KERNEL(aminmaxDim)},
+    {"aten::rrelu", WICK_KERNEL(rrelu)},
+};
+// Where they have no loop form.
+constexpr DeviceKernel kLast[] = {
+    {"aten::nansum", WICK_KERNEL(nansum)},
+    {"aten::nanmean", WICK_KERNEL(nanmean)},
+};
+
+}  // namespace
+
+RegisterComposites::RegisterComposites(DeviceType type) {
+  RegisterDeviceKernels(type, kKernels);
+  RegisterDeviceKernels(type, kLast, TableRule::Last);
+}
+
+}  // namespace wick::ops
