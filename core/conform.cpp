@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/stack.h"
 
@@ -161,7 +162,9 @@ class Conformer {
   void toNumber(IValue& value, bool cut = false) {
     if (!convert_ || !value.isTensor()) return;
     const Tensor tensor = value.toTensor();
-    if (tensor.numel() != 1 || !tensor.device().isCpu()) return;
+    if (tensor.numel() != 1) return;
+    const Device device = tensor.device();
+    if (!device.isCpu() && !deviceBackend(device.type).holdsData()) return;
     if (isComplex(tensor.dtype())) {
       value = tensor.item<std::complex<double>>();
     } else if (isFloating(tensor.dtype())) {

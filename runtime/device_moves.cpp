@@ -86,7 +86,7 @@ void moveTensors(std::span<const IValue> values, Device device) {
   Mover(device).move(values);
 }
 
-void moveConstants(const CompilationUnit& unit, Device device) {
+std::vector<IValue> constantTensors(const CompilationUnit& unit) {
   std::vector<IValue> values;
   for (const auto& function : unit.functions()) {
     if (!function->graph()) continue;
@@ -98,14 +98,20 @@ void moveConstants(const CompilationUnit& unit, Device device) {
         blocks.insert(blocks.end(), node->blocks().begin(), node->blocks().end());
         if (node->kind() != prim::Constant) continue;
         std::optional<IValue> value = constantOf(node->output(0));
-        // Tensors of no dimensions stay: they join others where numbers do, and programs that were
-        // traced compute sizes with them.
-        if (value && value->isTensor() && value->toTensor().dim() > 0) {
+        if (value && value->isTensor() && value->toTensor().isStrided()) {
           values.push_back(*std::move(value));
         }
       }
     }
   }
+  return values;
+}
+
+void moveConstants(const CompilationUnit& unit, Device device) {
+  std::vector<IValue> values = constantTensors(unit);
+  // Tensors of no dimensions stay: they join others where numbers do, and programs that were traced
+  // compute sizes with them.
+  std::erase_if(values, [](const IValue& value) { return value.toTensor().dim() == 0; });
   Mover(device).move(values);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "core/device.h"
 #include "core/ivalue.h"
@@ -17,8 +18,10 @@ class CompilationUnit;
 // do. Throws RuntimeError when there is no such device or its memory is exhausted.
 void moveTensors(std::span<const IValue> values, Device device);
 
-// The same for the tensors that are constants in the unit's functions, as an archive's CONSTANTS
-// are. Tensors of no dimensions stay where they are. Nothing of the unit may have run yet.
+// The strided tensors that are constants in the unit's functions which have been compiled, as an archive's
+// CONSTANTS are; one that several use comes several times.
+std::vector<IValue> constantTensors(const CompilationUnit& unit);
+// moveTensors() for those. Tensors of no dimensions stay where they are. Nothing of the unit may have run yet.
 void moveConstants(const CompilationUnit& unit, Device device);
 
 }  // namespace wick

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "passes/pipeline.h"
+#include "runtime/device_moves.h"
 
 namespace wick::cli {
 namespace {
@@ -39,6 +40,15 @@ struct Kept {
   LoadedFile program;
 };
 
+// Code is shared, and its constants with it: those that a command wrote to, or moved to a device, are no longer what the file
+// has. Whoever writes to a tensor counts up its version.
+bool hasConstantsOfFile(const LoadedFile& program) {
+  return std::ranges::all_of(constantTensors(program.unit()), [](const IValue& constant) {
+    const Tensor t = constant.toTensor();
+    return t.device().isCpu() && t.storage()->version() == 0;
+  });
+}
+
 bool keeping = false;
 
 // The one that was asked for last comes first.
@@ -57,7 +67,11 @@ LoadedFile loadKept(const std::string& path) {
   const std::optional<Origin> origin = keeping ? originOf(path) : std::nullopt;
   if (!origin) return LoadedFile::load(path);
   std::list<Kept>& programs = keptPrograms();
-  const auto found = std::ranges::find(programs, *origin, &Kept::origin);
+  auto found = std::ranges::find(programs, *origin, &Kept::origin);
+  if (found != programs.end() && !hasConstantsOfFile(found->program)) {
+    programs.erase(found);
+    found = programs.end();
+  }
   if (found != programs.end()) {
     programs.splice(programs.begin(), programs, found);
   } else {

@@ -12,7 +12,8 @@ void keepPrograms();
 
 // LoadedFile::load(), or a copy of what was loaded from the file before if the file is still the
 // same (by device, number, size and time of change) and the level of optimization too. Modules are
-// copied, so that nobody sees what another command changed; code is shared. Keeps the
+// copied, so that nobody sees what another command changed; code is shared until a command writes to a
+// constant of it or moves it to a device. Keeps the
 // `kMostKept` programs that were asked for last. "-" is always read. Not thread-safe.
 LoadedFile loadKept(const std::string& path);
 inline constexpr size_t kMostKept = 8;

@@ -193,6 +193,31 @@ ScalarExpr Expression::convert(ScalarExpr from, DType type) {
   return add(node);
 }
 
+namespace {
+
+// What a comparison of an absolute value with a number below all of them depends on: always true but for NaN, or never. The
+// assembler of CUDA 13 takes the former for true.
+std::optional<ScalarExpr> ofAbsolute(Expression& in, ScalarOp op, ScalarExpr a, ScalarExpr b) {
+  if ((op != ScalarOp::Lt && op != ScalarOp::Le) || !isFloating(in[a].type)) return std::nullopt;
+  const auto isBelow = [&](ScalarExpr e, bool or_zero) {
+    if (in[e].op != ScalarOp::Constant) return false;
+    const auto value = std::bit_cast<double>(in[e].payload);
+    return value < 0 || (or_zero && value == 0);
+  };
+  const bool strict = op == ScalarOp::Lt;
+  if (in[b].op == ScalarOp::Abs && isBelow(a, !strict)) {
+    ScalarNode number;
+    number.op = ScalarOp::Eq;
+    number.type = DType::Bool;
+    number.operands = {in[b].operands[0], in[b].operands[0], ScalarExpr()};
+    return in.add(number);
+  }
+  if (in[a].op == ScalarOp::Abs && isBelow(b, strict)) return in.integer(0, DType::Bool);
+  return std::nullopt;
+}
+
+}  // namespace
+
 ScalarExpr ExprBuilder::node(ScalarOp op, DType type, V a, V b, V c) const {
   ScalarNode node;
   node.op = op;
@@ -202,6 +227,7 @@ ScalarExpr ExprBuilder::node(ScalarOp op, DType type, V a, V b, V c) const {
   for (int i = 0; i < n; ++i) {
     if (!node.operands[i].valid()) return {};
   }
+  if (const auto known = ofAbsolute(*into_, op, a, b)) return *known;
   return into_->add(node);
 }
 

@@ -228,6 +228,10 @@ std::vector<Tensor> positionsAlong(const char*, const Tensor& mask, Device devic
   return along;
 }
 
+std::vector<Tensor> nonzeroEach(const Tensor& self) {
+  return positionsAlong("nonzero", self.dim() == 0 ? self.unsqueeze(0) : self, self.device());
+}
+
 const ops::RegisterIndexDevice indexes({
     .type = DeviceType::CUDA,
     .takes_cpu = false,
@@ -246,6 +250,7 @@ const DeviceKernel kKernels[] = {
     {"aten::masked_select", WICK_KERNEL(maskedSelect)},
     {"aten::nonzero", WICK_KERNEL(nonzero)},
     {"aten::argwhere", WICK_KERNEL(nonzero)},
+    {"aten::nonzero_numpy", WICK_KERNEL(nonzeroEach)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 

@@ -11,6 +11,7 @@
 #include "codegen/scalar/promotion.h"
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/number_range.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/elementwise_kernel.h"
 #include "runtime/cuda/made_once.h"
@@ -134,6 +135,7 @@ int64_t bitsOf(double value, DType type) {
 void addNumber(const Scalar& n, const ComputeTypes& types, bool mask, bool param,
                std::vector<int64_t>& numbers) {
   const DType part = toRealType(types.compute);
+  if (n.isComplex() && !isComplex(types.compute)) checkFits(n, part);
   if (mask || !isFloating(part)) {
     numbers.push_back(mask || part == DType::Bool ? n.toBool() : n.toInt());
     return;

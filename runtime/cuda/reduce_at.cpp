@@ -91,11 +91,14 @@ void reduceAt(const char* op, const Tensor& target, const Tensor& places, const 
   WICK_CHECK(source.dtype() == type && source.numel() == places.numel(),
              "{}: {} elements do not fit {} places", op, source.describe(), places.numel());
   if (places.numel() == 0) return;
+  if (places.numel() == 0) return;
   const std::vector<IValue> sorted = kSort.all(places, true, int64_t{0}, false);
   const Tensor runs = sorted[0].toTensor(), order = sorted[1].toTensor();
+  // What was expanded has one element for all of them.
+  const Tensor from = source.contiguous();
   const int64_t n = places.numel();
   launchPoints(target.device(), reduceRunsText(type, how, include_self), "reduceRuns", n,
-               {wordOf(target), wordOf(source), wordOf(runs), wordOf(order), n});
+               {wordOf(target), wordOf(from), wordOf(runs), wordOf(order), n});
 }
 
 }  // namespace wick::cuda

@@ -117,8 +117,8 @@ Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DT
   const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
   WICK_CHECK(type != DType::Bool, "{}: not available for {} on CUDA devices", op, toString(type));
   const Tensor x = self.to(type).contiguous();
-  if (x.dim() == 0) return x.clone();
   dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) return x.clone();
   const Tensor out = Tensor::empty(x.sizes(), type, x.device());
   if (x.numel() == 0) return out;
   const ops::DimSplit split = ops::splitAt(x.sizes(), dim);

@@ -173,6 +173,10 @@ ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
       kScatter(Tensor::zeros(DimVector{n}, DType::Long, self.device()), 0, order, runs.inverse);
   return {runs.values.transpose(0, dim).contiguous(), runs.inverse, runs.counts};
 }
+std::tuple<Tensor, Tensor> uniqueWithInverse(const Tensor& self, bool sorted, bool return_inverse) {
+  const auto [values, inverse, counts] = unique(self, sorted, return_inverse, false);
+  return {values, inverse};
+}
 ThreeResults uniqueDim(const Tensor& self, int64_t dim, bool, bool, bool) {
   return uniqueSlices(self, dim, false);
 }
@@ -186,6 +190,7 @@ ThreeResults uniqueConsecutive(const Tensor& self, bool return_inverse, bool ret
 }
 
 const DeviceKernel kKernels[] = {
+    {"aten::_unique", WICK_KERNEL(uniqueWithInverse)},
     {"aten::_unique2", WICK_KERNEL(unique)},
     {"aten::unique_dim", WICK_KERNEL(uniqueDim)},
     {"aten::unique_dim_consecutive", WICK_KERNEL(uniqueDimConsecutive)},

@@ -18,6 +18,7 @@ using OptDims = std::optional<DimVector>;
 Tensor countNonzeroDims(const Tensor& self, const DimVector& dims) {
   static const OperatorHandle kNe{"aten::ne", "Scalar"};
   const Tensor there = kNe(self, Scalar(int64_t{0}));
+  for (const int64_t d : dims) wrapDim(d, self.dim());
   if (self.dim() == 0) return there.to(DType::Long);
   return dims.empty() ? sum(there) : sumDims(there, dims);
 }
@@ -76,6 +77,26 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   return where(kGreater(self, Scalar(0)), self, mul(self, slopes.to(self.dtype())));
 }
 
+// As softmax is, or log_softmax; of halves its result can be float32.
+template <bool Log>
+Tensor softmaxOf(const Tensor& self, int64_t dim, bool half_to_float) {
+  static const OperatorHandle kLogSoftmax{"aten::log_softmax", "int"};
+  WICK_CHECK(!half_to_float || self.dtype() == DType::Half,
+             "softmax: conversion is supported for Half type only, got {}", self.describe());
+  const IValue dtype = half_to_float ? boxing::box(DType::Float) : IValue();
+  return Log ? kLogSoftmax(self, dim, dtype) : softmax(self, dim, dtype);
+}
+Tensor logcumsumexp(const Tensor& self, int64_t dim) {
+  static const OperatorHandle kLogcumsumexp{"aten::logcumsumexp", ""};
+  return kLogcumsumexp(self, dim);
+}
+Tensor isinOfNumber(const Scalar& element, const Tensor& tests, bool, bool invert) {
+  static const OperatorHandle kEq{"aten::eq", "Scalar"}, kAny{"aten::any", ""},
+      kNot{"aten::logical_not", ""};
+  const Tensor is_there = kAny(kEq(tests, element));
+  return invert ? kNot(is_there) : is_there;
+}
+
 constexpr DeviceKernel kKernels[] = {
     {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
     {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
@@ -83,6 +104,10 @@ constexpr DeviceKernel kKernels[] = {
     {"aten::_aminmax", WICK_KERNEL(aminmaxAll)},
     {"aten::_aminmax.dim", WICK_KERNEL(aminmaxDim)},
     {"aten::rrelu", WICK_KERNEL(rrelu)},
+    {"aten::_softmax", WICK_KERNEL(softmaxOf<false>)},
+    {"aten::_log_softmax", WICK_KERNEL(softmaxOf<true>)},
+    {"aten::_logcumsumexp", WICK_KERNEL(logcumsumexp)},
+    {"aten::isin.Scalar_Tensor", WICK_KERNEL(isinOfNumber)},
 };
 // Where they have no loop form.
 constexpr DeviceKernel kLast[] = {

@@ -70,6 +70,20 @@ TEST(WorkerTest, LinesDoNotSeeEachOther) {
   EXPECT_EQ(answers[5]["stdout"], answers[3]["stdout"]);
 }
 
+TEST(WorkerTest, ConstantsAreThoseOfTheFile) {
+  ModuleBuilder builder("Table");
+  builder.registerBuffer("table", Tensor::zeros({2}, DType::Float));
+  builder.define("def forward(self, x: Tensor) -> Tensor:\n    return x + self.table\n");
+  const std::string model = temporary("table.pt");
+  freeze(builder.build().eval()).save(model);
+  const auto answers = work({run(model, {"--input", "[1.0, 2.0]"}),
+                             run(model, {"--input", "[1.0, 2.0]", "--device", "meta"}),
+                             run(model, {"--input", "[1.0, 2.0]"})});
+  EXPECT_THAT(answers[1]["stdout"].get<std::string>(), HasSubstr("on meta"));
+  EXPECT_EQ(answers[2]["exit"], 0) << answers[2]["stderr"];
+  EXPECT_EQ(answers[2]["stdout"], answers[0]["stdout"]);
+}
+
 TEST(WorkerTest, SeesThatAFileHasChanged) {
   const std::string file = write("changing.py", "def main() -> int:\n    return 1\n");
   const std::string other = write("other.py", "def main() -> int:\n    return 22\n");

@@ -362,7 +362,9 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   const Reach reach = alongVector("index_add", on, out, dim, index);
   const Tensor from = sourceOf("index_add", on, source, reach);
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
-  on.reduce("index_add", reach, plain ? from : mulScalar(from, alpha).to(from.dtype()),
+  // The factor is a number of the tensor's dtype: of integers its fraction is cut off.
+  static const OperatorHandle kMul{"aten::mul", "Tensor"};
+  on.reduce("index_add", reach, plain ? from : kMul(from, on.number(alpha, from.dtype())),
             Reduction::Sum);
   return out;
 }

@@ -494,6 +494,7 @@ const OperatorRecord kRecords[] = {
 };
 
 const RegisterOperators registered(kRecords);
+const RegisterOutForms out_forms(kRecords);
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // Affine grids, patches of images as columns and back.
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/wrapped.h"
@@ -38,7 +39,7 @@ Tensor affineGridGenerator(const Tensor& theta, const DimVector& size, bool alig
       row[spatial] = 1;
     }
   });
-  Tensor grid = matmul(base.to(theta.dtype()), theta.transpose(1, 2));
+  Tensor grid = matmul(moveTo(base.to(theta.dtype()), theta.device()), theta.transpose(1, 2));
   DimVector sizes{size[0]};
   for (int64_t s : shape) sizes.push_back(s);
   sizes.push_back(spatial);

@@ -320,8 +320,8 @@ Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
     return ops::cat(makeList(types::Tensor(), std::vector<IValue>{a, b, c}), -1);
   };
   const Tensor norm1 = squares(x1), norm2 = squares(x2);
-  const Tensor one1 = Tensor::full(norm1.sizes(), 1, norm1.dtype());
-  const Tensor one2 = Tensor::full(norm2.sizes(), 1, norm2.dtype());
+  const Tensor one1 = Tensor::full(norm1.sizes(), 1, norm1.dtype(), norm1.device());
+  const Tensor one2 = Tensor::full(norm2.sizes(), 1, norm2.dtype(), norm2.device());
   const Tensor product = matmul(joined(ops::mulScalar(x1, Scalar(-2)), norm1, one1),
                                 joined(x2, one2, norm2).transpose(-2, -1));
   return ops::sqrt(ops::clampMin(product, Scalar(0)));

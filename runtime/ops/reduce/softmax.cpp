@@ -54,7 +54,7 @@ Tensor maskedSoftmax(const Tensor& self, const Tensor& mask, std::optional<int64
     m = mask.unsqueeze(1).unsqueeze(1);  // padding: batch x keys
   }
   Tensor hidden = ops::maskedFill(self, m.expand(self.sizes()), -HUGE_VAL);
-  return run("_masked_softmax", hidden, dim.value_or(self.dim() - 1), std::nullopt, false);
+  return ops::softmax(hidden, dim.value_or(self.dim() - 1), IValue());
 }
 
 // The sum of exp(v - max) beside the running maximum.

@@ -1,8 +1,12 @@
 #include "runtime/ops/tensors/out_forms.h"
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "ir/device_kernels.h"
 #include "runtime/ops/common.h"
@@ -190,7 +194,21 @@ constexpr OperatorRecord kRecords[] = {
 };
 
 const RegisterOperators registered(kRecords);
+const RegisterOutForms out_forms(kRecords);
 
 }  // namespace
+
+RegisterOutForms::RegisterOutForms(std::span<const OperatorRecord> records) {
+  // Kept as long as the process: tables hold the names.
+  static std::deque<std::string>& names = *new std::deque<std::string>;
+  std::vector<const char*> all;
+  for (const OperatorRecord& record : records) {
+    if (record.kernel != &outForm) continue;
+    const std::string_view schema = record.schema;
+    names.emplace_back(schema.substr(0, schema.find('(')));
+    all.push_back(names.back().c_str());
+  }
+  RegisterDeviceNeutral(TableRule::OneDevice, all);
+}
 
 }  // namespace wick::ops

@@ -222,7 +222,7 @@ Tensor listToTensor(const DimVector& values) {
   return Tensor::fromData(values.data(), DimVector{static_cast<I>(values.size())}).to(DType::Int);
 }
 DimVector tensorToList(const Tensor& t) {
-  Tensor flat = t.to(DType::Long).flatten().contiguous();
+  Tensor flat = moveTo(t, Device()).to(DType::Long).flatten().contiguous();
   return DimVector(IntSpan(flat.data<int64_t>(), static_cast<size_t>(flat.numel())));
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -21,7 +22,7 @@ Tensor copyOf(const Tensor& self, const Tensor& source, bool) {
 
 // The first elements of `self` in memory order; what is beyond them is zero.
 Tensor resized(const Tensor& self, const DimVector& size, std::optional<MemoryFormat> format) {
-  Tensor out = Tensor::zeros(size, self.dtype());
+  Tensor out = Tensor::zeros(size, self.dtype(), self.device());
   Tensor from = self.flatten(), to = out.flatten();
   int64_t common = std::min(from.numel(), to.numel());
   to.narrow(0, 0, common).copyFrom(from.narrow(0, 0, common));
@@ -48,7 +49,7 @@ Tensor toReducedPrecision(const Tensor& self, bool cuda_enabled, bool cpu_enable
 }
 
 DimVector dimsIn(const Tensor& shape) {
-  Tensor sizes = shape.to(DType::Long).flatten().contiguous();
+  Tensor sizes = moveTo(shape, Device()).to(DType::Long).flatten().contiguous();
   return DimVector(IntSpan(sizes.data<int64_t>(), static_cast<size_t>(sizes.numel())));
 }
 Tensor reshapeFrom(const Tensor& self, const Tensor& shape) {
