@@ -331,7 +331,7 @@ Tensors tensors() {
 }
 
 struct Outcome {
-  std::vector<IValue> values;  // tensors, and what is none
+  std::vector<IValue> values;  // tensors, and values of other types
   std::string error;
 };
 
