@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "tools/command.h"
 #include "tools/json_text.h"
@@ -95,6 +96,17 @@ json answer(int code, const std::string& out, const std::string& err) {
   return {{"exit", code}, {"stdout", out}, {"stderr", err}};
 }
 
+// What a command that failed left undone on a device, and what its kernels found wrong meanwhile, is not the next one's.
+void forgetWork() {
+  const Device device = defaultDevice();
+  if (device.isCpu()) return;
+  try {
+    deviceBackend(device.type).synchronize(device);
+  } catch (const std::exception&) {
+    // It was the failed command's.
+  }
+}
+
 json runLine(const std::string& line) {
   json words = json::parse(line, nullptr, /*allow_exceptions=*/false);
   const bool fits = words.is_array() && std::ranges::all_of(words, [](const json& word) {
@@ -113,6 +125,7 @@ json runLine(const std::string& line) {
   Captured out(stdout, STDOUT_FILENO), err(stderr, STDERR_FILENO);
   resetSettings();
   const int code = runCommand(static_cast<int>(held.size()), pointers.data());
+  if (code != 0) forgetWork();
   std::string printed = out.take();
   return answer(code, printed, err.take());
 }

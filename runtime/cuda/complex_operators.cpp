@@ -97,6 +97,14 @@ Tensor anyOfDim(const Tensor& self, int64_t dim, bool keepdim) {
   return (kAll ? kEvery : kAny)(kNe(self, 0), dim, keepdim);
 }
 
+template <bool kAll>
+Tensor anyOfDims(const Tensor& self, const OptDims& dims, bool keepdim) {
+  static const OperatorHandle kAny{"aten::any", "dims"}, kEvery{"aten::all", "dims"};
+  needComplex(self);
+  return (kAll ? kEvery : kAny)(kNe(self, 0), dims ? IValue(makeIntList(IntSpan(*dims))) : IValue(),
+                                keepdim);
+}
+
 // ---- triangles, casts ----
 
 template <bool kUpper>
@@ -204,6 +212,8 @@ const DeviceKernel kLast[] = {
     {"aten::all", WICK_KERNEL(anyOf<true>)},
     {"aten::any.dim", WICK_KERNEL(anyOfDim<false>)},
     {"aten::all.dim", WICK_KERNEL(anyOfDim<true>)},
+    {"aten::any.dims", WICK_KERNEL(anyOfDims<false>)},
+    {"aten::all.dims", WICK_KERNEL(anyOfDims<true>)},
     {"aten::triu", WICK_KERNEL(triangle<true>)},
     {"aten::tril", WICK_KERNEL(triangle<false>)},
     {"aten::softmax.int", WICK_KERNEL(softmax<false>)},

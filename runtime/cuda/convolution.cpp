@@ -203,34 +203,22 @@ bool compute(const Problem& p) {
   return true;
 }
 
-// The results' sizes that follow from those of images, the only ones that cuDNN takes.
-DimVector sizesOfResults(const Problem& p) {
-  DimVector sizes(p.results.sizes());
+// cuDNN takes no other results than those whose sizes follow from the images'. Where a transposed convolution pads its output
+// by its stride or more, there is room for further ones, which are zeros.
+Tensor withRoom(const Tensor& results, const Problem& p) {
+  DimVector sizes(results.sizes());
   for (size_t d = 0; d < p.padding.size(); ++d) {
     const int64_t window = p.dilation[d] * (p.weights.sizes()[d + 2] - 1) + 1;
     sizes[d + 2] = (p.images.sizes()[d + 2] + 2 * p.padding[d] - window) / p.stride[d] + 1;
   }
-  return sizes;
-}
-
-// Images have room for further results where a transposed convolution pads its output by its stride or more. Those are
-// zeros for the images and the weights, and left out of the results.
-bool computeWithRoom(const Problem& given) {
-  const DimVector sizes = sizesOfResults(given);
-  if (std::ranges::equal(given.results.sizes(), IntSpan(sizes))) return compute(given);
-  Problem p = given;
-  p.results = Tensor::empty(sizes, given.results.dtype(), given.results.device(),
-                            given.results.suggestMemoryFormat());
-  Tensor asked = p.results;
-  for (int64_t d = 2; d < asked.dim(); ++d) asked = asked.narrow(d, 0, given.results.size(d));
-  if (p.wanted == Wanted::Results) {
-    if (!compute(p)) return false;
-    given.results.copyFrom(asked);
-    return true;
-  }
-  p.results.fill(0);
-  asked.copyFrom(given.results);
-  return compute(p);
+  if (std::ranges::equal(results.sizes(), IntSpan(sizes))) return results;
+  const Tensor all =
+      Tensor::empty(sizes, results.dtype(), results.device(), results.suggestMemoryFormat());
+  all.fill(0);
+  Tensor given = all;
+  for (int64_t d = 2; d < all.dim(); ++d) given = given.narrow(d, 0, results.size(d));
+  given.copyFrom(results);
+  return all;
 }
 
 // Images of one dimension are rows of images of two.
@@ -285,7 +273,8 @@ Tensor convolve(const char* op, const Tensor& given_input, const Tensor& given_w
   p.images = params.transposed ? out : input;
   p.results = params.transposed ? input : out;
   setParams(p, params);
-  if (!computeWithRoom(p)) throwNoEngine(op, input, weight);
+  if (params.transposed) p.results = withRoom(input, p);
+  if (!compute(p)) throwNoEngine(op, input, weight);
   return result();
 }
 
@@ -329,7 +318,7 @@ Tensor convolutionWeightGradient(const char* op, const Tensor& given_grad,
   const Tensor out = Tensor::empty(widenedSize(weight_size), input.dtype(), input.device(), format);
   Problem p{op, Wanted::Weights, input, out, grad, {}, {}, {}, {}, {}};
   setParams(p, params);
-  if (!computeWithRoom(p)) throwNoEngine(op, input, grad);
+  if (!compute(p)) throwNoEngine(op, input, grad);
   return (given_input.dim() == 3 ? out.squeeze(2) : out).contiguous();
 }
 

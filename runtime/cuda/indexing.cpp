@@ -251,6 +251,7 @@ const DeviceKernel kKernels[] = {
     {"aten::nonzero", WICK_KERNEL(nonzero)},
     {"aten::argwhere", WICK_KERNEL(nonzero)},
     {"aten::nonzero_numpy", WICK_KERNEL(nonzeroEach)},
+    {"aten::where", WICK_KERNEL(nonzeroEach)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 

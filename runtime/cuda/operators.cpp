@@ -20,8 +20,12 @@ using Triple = std::tuple<Tensor, Tensor, Tensor>;
 Tensor flip(const Tensor& self, const DimVector& dims) {
   static const OperatorHandle kIndexSelect{"aten::index_select", ""};
   Tensor out = self;
+  std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1);
   for (const int64_t dim : dims) {
     const int64_t d = wrapDim(dim, self.dim());
+    WICK_CHECK(!seen[static_cast<size_t>(d)], "dim {} appears multiple times in the list of dims",
+               d);
+    seen[static_cast<size_t>(d)] = true;
     if (self.dim() == 0) continue;
     Tensor positions = Tensor::empty(DimVector{self.size(d)}, DType::Long);
     for (int64_t i = 0; i < self.size(d); ++i) positions.data<int64_t>()[i] = self.size(d) - 1 - i;

@@ -77,14 +77,19 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   return where(kGreater(self, Scalar(0)), self, mul(self, slopes.to(self.dtype())));
 }
 
-// As softmax is, or log_softmax; of halves its result can be float32.
+// softmax, or its logarithm.
 template <bool Log>
-Tensor softmaxOf(const Tensor& self, int64_t dim, bool half_to_float) {
+Tensor softmaxOf(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   static const OperatorHandle kLogSoftmax{"aten::log_softmax", "int"};
+  const IValue given = dtype ? boxing::box(*dtype) : IValue();
+  return Log ? kLogSoftmax(self, dim, given) : softmax(self, dim, given);
+}
+// Of halves its result can be float32.
+template <bool Log>
+Tensor softmaxOfHalf(const Tensor& self, int64_t dim, bool half_to_float) {
   WICK_CHECK(!half_to_float || self.dtype() == DType::Half,
              "softmax: conversion is supported for Half type only, got {}", self.describe());
-  const IValue dtype = half_to_float ? boxing::box(DType::Float) : IValue();
-  return Log ? kLogSoftmax(self, dim, dtype) : softmax(self, dim, dtype);
+  return softmaxOf<Log>(self, dim, half_to_float ? std::optional(DType::Float) : std::nullopt);
 }
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   static const OperatorHandle kLogcumsumexp{"aten::logcumsumexp", ""};
@@ -104,8 +109,10 @@ constexpr DeviceKernel kKernels[] = {
     {"aten::_aminmax", WICK_KERNEL(aminmaxAll)},
     {"aten::_aminmax.dim", WICK_KERNEL(aminmaxDim)},
     {"aten::rrelu", WICK_KERNEL(rrelu)},
-    {"aten::_softmax", WICK_KERNEL(softmaxOf<false>)},
-    {"aten::_log_softmax", WICK_KERNEL(softmaxOf<true>)},
+    {"aten::_softmax", WICK_KERNEL(softmaxOfHalf<false>)},
+    {"aten::_log_softmax", WICK_KERNEL(softmaxOfHalf<true>)},
+    {"aten::special_softmax", WICK_KERNEL(softmaxOf<false>)},
+    {"aten::special_log_softmax", WICK_KERNEL(softmaxOf<true>)},
     {"aten::_logcumsumexp", WICK_KERNEL(logcumsumexp)},
     {"aten::isin.Scalar_Tensor", WICK_KERNEL(isinOfNumber)},
 };

@@ -118,9 +118,10 @@ constexpr const char* kOneDevice[] = {
     "aten::_add_relu.Scalar",
     // Functions of elements and of weights.
     "aten::prelu", "aten::logit", "aten::mvlgamma", "aten::polygamma", "aten::round.decimals",
-    "aten::norm_except_dim", "aten::polygamma_", "aten::log_sigmoid_forward",
-    "aten::affine_grid_generator", "aten::_trilinear", "aten::_euclidean_dist",
-    "aten::_transform_bias_rescale_qkv", "prim::abs", "aten::_weight_norm",
+    "aten::norm_except_dim", "aten::polygamma_", "aten::special_polygamma",
+    "aten::special_multigammaln", "aten::special_logit", "aten::special_round",
+    "aten::log_sigmoid_forward", "aten::affine_grid_generator", "aten::_trilinear",
+    "aten::_euclidean_dist", "aten::_transform_bias_rescale_qkv", "prim::abs", "aten::_weight_norm",
     "aten::_weight_norm_interface", "aten::sum_to_size", "aten::flatten_dense_tensors",
     "aten::unflatten_dense_tensors", "aten::_debug_has_internal_overlap",
     // Layouts, copies, fills.

@@ -299,6 +299,7 @@ constexpr OperatorRecord kRecords[] = {
 };
 
 const RegisterOperators kRegistered(kRecords);
+const ops::RegisterOutForms kOutForms(kRecords);
 
 }  // namespace
 }  // namespace wick
