@@ -408,6 +408,30 @@ TEST(TrainTest, SaysWhatIsWrong) {
   EXPECT_THAT(failure(data, {"--resume"}, "cross_entropy", 2), HasSubstr("--checkpoint"));
   EXPECT_THAT(failure(data, {}, "crossentropy", 2), HasSubstr("--loss: expected cross_entropy"));
   EXPECT_THAT(failure(data, {"--checkpoint", data, "--resume"}), HasSubstr("no checkpoint"));
+  // Checkpoints of another kind, or that were changed.
+  const std::string point = temporary("changed.checkpoint");
+  const auto resumed = [&] { return failure(data, {"--checkpoint", point, "--resume"}); };
+  std::filesystem::remove(point);
+  ASSERT_EQ(cli({"train", net, "--data", data, "--loss", "cross_entropy", "--epochs", "1",
+                 "--checkpoint", point, "--output", temporary("unchanged.pt")})
+                .code,
+            0);
+  const IValue checkpoint = loadValue(point);
+  const auto changed = [&](const char* name, IValue value) {
+    auto dict = makeRef<DictObject>(types::String(), types::Any());
+    for (const auto& [key, part] : checkpoint.toDict().items()) dict->set(key, part);
+    dict->set(IValue(name), std::move(value));
+    saveValue(IValue(std::move(dict)), point);
+    return resumed();
+  };
+  EXPECT_THAT(changed("format", "other"),
+              HasSubstr("changed.checkpoint is no checkpoint of a training"));
+  EXPECT_THAT(changed("settings", 3),
+              HasSubstr("changed.checkpoint: expected Dict[str, str], got int"));
+  EXPECT_THAT(changed("trainer", 3),
+              HasSubstr("changed.checkpoint: the state of a training has no 'steps'"));
+  EXPECT_THAT(changed("record", 3), HasSubstr("changed.checkpoint: the record of a training has "
+                                              "no table 'losses'"));
   EXPECT_THAT(failure(temporary("nothing.npz")), HasSubstr("nothing.npz"));
 
   const std::string frozen = temporary("frozen.pt");
