@@ -10,6 +10,7 @@
 #include <bit>
 #include <complex>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -194,10 +195,9 @@ Tensor asPairs(const Tensor& t) {
 
 void copyComplex(const Tensor& to, const Tensor& from) {
   if (!isComplex(to.dtype())) {
-    if (to.dtype() == DType::Bool) {
-      throw NotAhead(fmt::format("{} as bool is not available ahead of time", shown(from)));
-    }
-    to.copyFrom(partOf(from, 0));
+    static const OperatorHandle kOr{"aten::logical_or", ""};
+    to.copyFrom(to.dtype() == DType::Bool ? Tensor(kOr(partOf(from, 0), partOf(from, 1)))
+                                          : partOf(from, 0));
     return;
   }
   if (!isComplex(from.dtype())) {
@@ -213,9 +213,6 @@ void copyComplex(const Tensor& to, const Tensor& from) {
 
 void computeComplex(const ScalarDefinition& definition, const ComputeTypes& types,
                     std::span<const Operand> operands, const Tensor& out) {
-  for (const Operand& o : operands) {
-    if (o.tensor && o.tensor->impl()->is_conj) refuse(definition, o.tensor->dtype());
-  }
   const auto* const function = std::ranges::find_if(kFunctions, [&](const Function& f) {
     return f.definition == definition.name && f.operands == operands.size();
   });
@@ -283,8 +280,7 @@ Tensor reduced(const char* op, const Tensor& self, const Dims& dims, bool keepdi
   const reduce::Plan plan = reduce::makePlan(x, mask);
   if (plan.outputs == 0) return out;
   if (plan.reduced_count == 0) {
-    if (mean) throw NotAhead("mean of no elements is not available ahead of time");
-    out.fill(0);
+    asPairs(out).fill(mean ? std::numeric_limits<double>::quiet_NaN() : 0);
     return out;
   }
   std::vector<int64_t> words;

@@ -1,10 +1,13 @@
 // Steps as what the CPU runs.
 #include <fmt/format.h>
 
+#include <limits>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "aot/elements.h"
 #include "aot/pack_weights.h"
 #include "aot/random.h"
 #include "aot/recording.h"
@@ -303,14 +306,17 @@ void CpuStepWriter::write(const Step&, const FunctionStep& s) {
     arguments = "state->generator";
   }
   for (const FunctionStep::Operand& operand : s.operands) {
-    const std::string type = operand.bytes != 0 ? fmt::format("uint{}_t", 8 * operand.bytes)
-                                                : memoryType(toRealType(operand.dtype));
+    const std::string type =
+        operand.bytes != 0 ? wordOf(operand.bytes) : memoryType(toRealType(operand.dtype));
     arguments += (arguments.empty() ? "" : ", ") +
                  (operand.place ? pointer(*operand.place, type) : "nullptr");
   }
   std::string separator = ",\n      ";
   for (const int64_t number : s.numbers) {
-    arguments += fmt::format("{}{}", separator, number);
+    // The least number has no literal.
+    arguments += separator;
+    arguments +=
+        number == std::numeric_limits<int64_t>::min() ? "INT64_MIN" : std::to_string(number);
     separator = ", ";
   }
   const std::string call = fmt::format("wick_aot::{}({})", s.function, arguments);

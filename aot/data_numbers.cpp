@@ -63,7 +63,7 @@ DType dtypeAs(As as, DType dtype) {
 // A program may name these operators too, with any argument.
 Tensor denseArgument(const CallFrame& frame, size_t i) {
   const Tensor t = frame.args[i].toTensor();
-  WICK_CHECK(t.defined() && t.kind() == TensorKind::Dense && !t.impl()->is_conj,
+  WICK_CHECK(t.defined() && t.kind() == TensorKind::Dense,
              "{}: expected a dense tensor for argument {}", frame.op->schema().name(), i);
   return t;
 }

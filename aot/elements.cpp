@@ -51,13 +51,11 @@ FunctionStep::Operand asWords(FunctionStep::Operand operand) {
 }
 std::string shown(const Tensor& t) {
   if (!t.defined()) return t.describe();
-  return fmt::format("{}{}", toString(t.dtype()), formatInts(t.sizes()));
+  const std::string text = fmt::format("{}{}", toString(t.dtype()), formatInts(t.sizes()));
+  return t.kind() == TensorKind::Dense ? text : fmt::format("{} {}", toString(t.kind()), text);
 }
-std::string wordOf(const Tensor& t) {
-  if (t.itemSize() > sizeof(uint64_t)) {
-    throw NotAhead(fmt::format("{} is not available ahead of time", shown(t)));
-  }
-  return fmt::format("uint{}_t", 8 * t.itemSize());
+std::string wordOf(size_t bytes) {
+  return bytes > sizeof(uint64_t) ? "wick_aot::TwoWords" : fmt::format("uint{}_t", 8 * bytes);
 }
 std::string elementType(const char* op, const Tensor& t) {
   if (t.kind() != TensorKind::Dense || t.dtype() == DType::Bool || isReducedFloat(t.dtype()) ||
@@ -91,8 +89,9 @@ void addWeightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t
     weights = Tensor::empty(DimVector{static_cast<int64_t>(rows.weight.size())}, DType::Double);
     std::ranges::copy(rows.weight, weights.data<double>());
     weights = recording.constant(weights.to(x.dtype()));
-  } else if (!rows.place.empty() && rows.place.size() != static_cast<size_t>(count)) {
-    throw NotAhead(fmt::format("{}: not available ahead of time", op));
+  } else {
+    WICK_ASSERT(rows.place.empty() || rows.place.size() == static_cast<size_t>(count),
+                "{}: rows are copies of one each", op);
   }
   // The engine adds the elements of columns to zeros.
   const bool empty = std::string_view(op) == "col2im";

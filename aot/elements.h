@@ -18,8 +18,8 @@ FunctionStep::Operand changes(const Tensor& t);
 FunctionStep::Operand asWords(FunctionStep::Operand operand);
 // "float32[2, 3]": a tensor in a message, without the device, which only the recording knows.
 std::string shown(const Tensor& t);
-// "uint32_t"
-std::string wordOf(const Tensor& t);
+// "uint32_t": the C++ type of an element of so many bytes, whatever it means.
+std::string wordOf(size_t bytes);
 // The C++ type of the elements. NotAhead for those that functions do not take: booleans, reduced floats,
 // complex numbers.
 std::string elementType(const char* op, const Tensor& t);

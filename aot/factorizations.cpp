@@ -259,6 +259,12 @@ std::string notFinite(const char* op) {
   return fmt::format("{}: the input is not finite, or memory cannot be had", op);
 }
 
+Tensor identities(const DimVector& batch, int64_t rows, int64_t columns, DType dtype) {
+  const Tensor one = Tensor::zeros(DimVector{rows, columns}, dtype);
+  for (int64_t i = 0; i < std::min(rows, columns); ++i) one.select(0, i).select(0, i).fill(1);
+  return here(one).expand(withSizes(batch, {rows, columns})).contiguous();
+}
+
 Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::string>& driver) {
   const char* op = "linalg.svd";
   WICK_CHECK(!driver,
@@ -267,10 +273,12 @@ Triple svd(const Tensor& a, bool full, bool vectors, const std::optional<std::st
   requireReal(op, a);
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   const DimVector batch = batchSizes(a);
-  if (k == 0) throw NotAhead("linalg.svd of empty matrices is not available ahead of time");
   const Tensor s = empty(withSizes(batch, {k}), a.dtype());
   Tensor u = empty(DimVector{0}, a.dtype()), vh = u;
-  if (vectors) {
+  if (vectors && k == 0) {
+    u = identities(batch, m, full ? m : k, a.dtype());
+    vh = identities(batch, full ? n : k, n, a.dtype());
+  } else if (vectors) {
     u = linalg::emptyColumnMajor(withSizes(batch, {m, full ? m : k}), a.dtype(), s.device());
     vh = linalg::emptyColumnMajor(withSizes(batch, {full ? n : k, n}), a.dtype(), s.device());
   }

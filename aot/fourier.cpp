@@ -297,6 +297,13 @@ Tensor windowOf(const Tensor& given, int64_t n_fft, int64_t length, DType dtype)
 // Frames that overlap, added up: [batch, frames, n], or one frame that stands for all.
 Tensor added(const Tensor& frames, int64_t batches, int64_t count, int64_t n, int64_t hop,
              bool repeats) {
+  if (isComplex(frames.dtype())) {
+    // Numbers of two parts are twice as many.
+    static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
+    const Tensor parts = asPairs(frames.contiguous()).reshape(DimVector{-1, 2 * n});
+    const Tensor sums = added(parts, batches, count, 2 * n, 2 * hop, repeats);
+    return kViewAsComplex(sums.reshape(DimVector{batches, sums.size(1) / 2, 2}));
+  }
   const Tensor x = frames.contiguous();
   const Tensor out =
       Tensor::empty(DimVector{batches, n + hop * (count - 1)}, x.dtype(), x.device());
@@ -325,13 +332,16 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
              op, n_fft, onesided, x.size(1));
   WICK_CHECK(hop_length > 0 && hop_length <= win_length,
              "{}: expected 0 < hop_length <= win_length", op);
-  if (return_complex || (window.defined() && isComplex(window.dtype()))) {
-    throw NotAhead("istft with complex results or windows is not available ahead of time");
-  }
   const Tensor w = windowOf(window, n_fft, win_length, toRealType(x.dtype()));
+  WICK_CHECK(!return_complex || !onesided,
+             "{}: Cannot have onesided output if window or input is complex", op);
+  WICK_CHECK(return_complex || !isComplex(w.dtype()),
+             "{}: Complex windows are incompatible with return_complex=False", op);
   const auto n = static_cast<double>(n_fft);
-  const Tensor pieces = toReals(op, x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2), 2, n_fft, false,
-                                normalized ? 1 / std::sqrt(n) : 1 / n);
+  const double scale = normalized ? 1 / std::sqrt(n) : 1 / n;
+  const Tensor pieces = return_complex ? transformed(op, x.transpose(1, 2), 2, false, scale)
+                                       : toReals(op, x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2),
+                                                 2, n_fft, false, scale);
   const int64_t frames = x.size(2), total = n_fft + hop_length * (frames - 1);
   const Tensor sum = added(ops::mul(pieces, w), x.size(0), frames, n_fft, hop_length, false);
   const Tensor envelope =
@@ -356,9 +366,7 @@ template <bool kHalf>
 Tensor frequenciesInto(int64_t n, double d, const Tensor& out) {
   static const OperatorHandle kMake{kHalf ? "aten::fft_rfftfreq" : "aten::fft_fftfreq", ""};
   const Tensor made = kMake(n, d, IValue(), IValue(), IValue(), IValue());
-  if (!std::ranges::equal(made.sizes(), out.sizes())) {
-    throw NotAhead("frequencies for a result of another size are not available ahead of time");
-  }
+  ops::resizeTo(out, made.sizes());
   out.copyFrom(here(made));
   return out;
 }

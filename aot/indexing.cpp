@@ -98,7 +98,7 @@ Tensor positionsOf(const char* op, const Reach& reach) {
 
 void writeAt(const char* op, const Reach& reach, const Tensor& values) {
   const Tensor from = values.clone(MemoryFormat::Contiguous);
-  addFunction(op, fmt::format("putAt<{}>", wordOf(reach.self)),
+  addFunction(op, fmt::format("putAt<{}>", wordOf(reach.self.itemSize())),
               {asWords(changes(reach.self)), reads(positionsOf(op, reach)), asWords(reads(from))},
               {from.numel()});
 }
@@ -182,7 +182,7 @@ Tensor maskedScatterInto(const Tensor& self, const Tensor& mask, const Tensor& s
   const Tensor from = here(source).contiguous();
   const Tensor out = here(self).expand(sizes).permute(order).clone(MemoryFormat::Contiguous);
   if (out.numel() > 0) {
-    addFunction("masked_scatter", fmt::format("putWhere<{}>", wordOf(out)),
+    addFunction("masked_scatter", fmt::format("putWhere<{}>", wordOf(out.itemSize())),
                 {asWords(changes(out)), reads(keep), asWords(reads(from))},
                 {out.numel(), from.numel()},
                 "Number of elements of source < number of ones in mask");

@@ -50,6 +50,7 @@ namespace {
 
 void requireFloat(const char* op, DType dtype) {
   if (dtype == DType::Float) return;
+  WICK_CHECK(dtype != DType::Bool, "{}: no kernel for dtype bool", op);
   throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(dtype)));
 }
 
@@ -203,10 +204,10 @@ Tensor multiplyPlain(const char* op, const Tensor& a, const Tensor& b, const Ten
   if (out.numel() == 0) return out;
   if (step.k == 0) {
     if (bias.defined()) {
-      throw NotAhead(
-          fmt::format("{}: a product without elements is not available ahead of time", op));
+      out.copyFrom(bias);
+    } else {
+      out.fill(0);
     }
-    out.fill(0);
     return out;
   }
   step.a_strides = {products::batchStride(a), a.stride(1), a.stride(2)};
@@ -345,14 +346,16 @@ class AheadLayers : public RecordedLayers {
     const Tensor x = here(x_in), weight = here(weight_in), bias = here(bias_in);
     const Tensor r = here(epilogue.residual);
     const int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
-    if (products::workOf(m, n, k) == 0) {
-      throw NotAhead(
-          fmt::format("{}: a product without elements is not available ahead of time", op));
-    }
-    const Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
     const Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor residual = r.defined() ? r.contiguous() : r;
+    if (products::workOf(m, n, k) == 0) {
+      if (out.numel() == 0) return out;
+      out.fill(0);
+      finish(out, b, true, residual, epilogue.activation);
+      return out;
+    }
+    const Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
     if (!recordedChoices().standalone && isLibraryWork(x.dtype(), m, n, k, 1)) {
       multiply(op, a, weight.transpose(0, 1), b, out, true, {residual, epilogue.activation});
       return out;
@@ -402,6 +405,8 @@ class AheadLayers : public RecordedLayers {
   pooling::MaxResult maxPool(const char* op, const Tensor& x_in, const pooling::Axes& axes,
                              bool want_indices) override {
     const Tensor x = here(x_in);
+    WICK_CHECK(x.dtype() != DType::Bool && !isComplex(x.dtype()), "{}: no kernel for dtype {}", op,
+               toString(x.dtype()));
     constexpr int64_t kEnoughChannels = 8;
     const MemoryFormat wanted = formatOf(x);
     MemoryFormat format = wanted;

@@ -18,11 +18,7 @@ namespace {
 
 // Undefined where there is none.
 Tensor valueOf(const IValue& v) {
-  const Tensor t = v.isNone() ? Tensor() : v.toTensor();
-  if (t.defined() && (t.kind() != TensorKind::Dense || t.impl()->is_conj)) {
-    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", shown(t)));
-  }
-  return t;
+  return v.isNone() ? Tensor() : v.toTensor();
 }
 size_t numberOf(const IValue& v) {
   const int64_t number = v.toInt();

@@ -50,9 +50,6 @@ Recording::Frame& Recording::loopFrame() {
 
 // Uninitialized memory of the same dtype, sizes and layout.
 Tensor Recording::memoryLike(const Tensor& t) {
-  if (t.kind() != TensorKind::Dense || isComplex(t.dtype()) || isQuantized(t.dtype())) {
-    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", shown(t)));
-  }
   const Device device{kAhead, -1};
   return t.isNonOverlappingAndDense()
              ? Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), device)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -46,6 +47,12 @@ Moments momentsOf(const char* op, const Tensor& x, int64_t planes, int64_t outpu
               {reads(x), writes(m.mean), writes(m.variance)},
               {planes, outputs, x.numel() / planes});
   return m;
+}
+// The mean and the inverse root of the variance where there are no elements.
+Pair momentsOfNothing(const DimVector& sizes, DType dtype) {
+  const Device device{kAhead, -1};
+  return {Tensor::zeros(sizes, dtype, device),
+          Tensor::empty(sizes, dtype, device).fill(std::numeric_limits<double>::quiet_NaN())};
 }
 Tensor inverseRoot(const Tensor& variance, double eps) {
   static const OperatorHandle kReciprocal{"aten::reciprocal", ""};
@@ -152,7 +159,8 @@ Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& 
   checkCount(op, "weight", weight, c);
   checkCount(op, "bias", bias, c);
   if (input.numel() == 0) {
-    throw NotAhead("native_group_norm without elements is not available ahead of time");
+    const Pair none = momentsOfNothing(DimVector{n, groups}, DType::Float);
+    return {here(input).clone(), std::get<0>(none), std::get<1>(none)};
   }
   const Tensor x = here(input).contiguous();
   const DimVector split{n, groups, c / groups}, rows{n, groups, 1};
@@ -198,8 +206,7 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
   const int64_t rows = checkedNumel(kept), width = checkedNumel(shape);
   for (int64_t d = 0; d < n; ++d) kept.push_back(1);
   const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
-  const Tensor mean = Tensor::empty(kept, x.dtype(), x.device());
-  const Tensor rstd = Tensor::empty(kept, x.dtype(), x.device());
+  const auto [mean, rstd] = momentsOfNothing(kept, x.dtype());
   if (out.numel() > 0) {
     const double numbers[] = {eps};
     addFunction(op, fmt::format("normalizedRows<{}>", elementType(op, x)),
@@ -207,8 +214,6 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
                  reads(here(Tensor::fromData(numbers, DimVector{1}))), writes(out), writes(mean),
                  writes(rstd)},
                 {rows, width});
-  } else if (mean.numel() > 0) {
-    throw NotAhead("native_layer_norm of rows without elements is not available ahead of time");
   }
   const DType dtype = input.dtype();
   return {out.to(dtype), mean.to(dtype), rstd.to(dtype)};

@@ -88,10 +88,6 @@ Tensor computePointwise(const ScalarDefinition& definition, std::span<const Oper
     computeComplex(definition, types, operands, out);
     return out;
   }
-  if (!definition.record) {
-    throw NotAhead(fmt::format("{} of {} is not available ahead of time", definition.name,
-                               toString(types.common)));
-  }
   KernelMaker maker(sizes);
   Expression& e = maker.expression();
   const ExprBuilder builder(e, types.compute);
@@ -110,9 +106,6 @@ Tensor computePointwise(const ScalarDefinition& definition, std::span<const Oper
     inputs[i] = e.convert(value, type);
   }
   const ScalarExpr value = definition.record(builder, inputs.data());
-  if (!value.valid()) {
-    throw NotAhead(fmt::format("{} is not available ahead of time", definition.name));
-  }
   const bool whole = isIntegral(types.compute, true) && divides(definition);
   const bool checked =
       whole && operands[1].tensor && !isKnownNonzero(*operands[1].tensor, types.compute);

@@ -72,7 +72,10 @@ void drawAhead(Block* block) {
   }
   for (Node* node : nodes) {
     const std::string_view name = node->kind().qualString();
-    const bool permutes = name == "aten::randperm" && node->inputs().size() == 5;
+    // Of the default generator, which may be told as None.
+    const bool told = name == "aten::randperm" && node->inputs().size() == 6;
+    const bool permutes =
+        name == "aten::randperm" && (!told || node->input(1)->type()->kind() == TypeKind::None);
     if (!isSeed(node) && !permutes) {
       if (isDraw(node) && !takesTensors(node) && !makesTensor(name)) {
         throw NotAhead(fmt::format("{}: its random numbers are not available ahead of time\n{}",
@@ -88,7 +91,7 @@ void drawAhead(Block* block) {
       seed->insertBefore(node);
     } else {
       Node* const made = graph.create(Symbol::fromQualString("wick::ahead_permutation"),
-                                      {node->input(0), node->input(1)});
+                                      {node->input(0), node->input(told ? 2 : 1)});
       made->insertBefore(node);
       made->output()->setType(types::Tensor());
       node->output()->replaceAllUsesWith(made->output());
@@ -213,21 +216,33 @@ Tensor normal(const Tensor& self, double mean, double std, Generator* g) {
   return self;
 }
 
+// The largest number of the dtype up to which there are no gaps.
+int64_t lastWhole(DType dtype) {
+  if (dtype == DType::Float || dtype == DType::Double) {
+    return int64_t{1} << (dtype == DType::Float ? 24 : 53);
+  }
+  const int64_t bits = static_cast<int64_t>(itemSize(dtype)) * 8 - (dtype == DType::Byte ? 0 : 1);
+  return static_cast<int64_t>((uint64_t{1} << bits) - 1);
+}
+
 Tensor integersFrom(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) {
   const char* op = "random_";
   requireOwn(g);
-  if (!to) {
-    throw NotAhead("random_ with a beginning and no end is not available ahead of time");
+  elementType(op, self);  // refuses others
+  const auto last = static_cast<uint64_t>(lastWhole(self.dtype()));
+  WICK_CHECK(!to || from < *to,
+             "random_ expects 'from' to be less than 'to', but got from={} >= to={}", from, *to);
+  if (to && isIntegral(self.dtype(), false)) {
+    const int64_t least = self.dtype() == DType::Byte ? 0 : -lastWhole(self.dtype()) - 1;
+    WICK_CHECK(from >= least && *to - 1 <= lastWhole(self.dtype()),
+               "random_: the bounds {} and {} are out of range for {}", from, *to,
+               toString(self.dtype()));
   }
-  WICK_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from={} >= to={}",
-             from, *to);
-  int64_t range = 0;
-  if (__builtin_sub_overflow(*to, from, &range)) {
-    throw NotAhead(fmt::format("random_ from {} to {} is not available ahead of time", from, *to));
-  }
+  // Of all numbers of 64 bits, which are one more than this counts, it is 0.
+  const uint64_t range = (to ? static_cast<uint64_t>(*to) : last + 1) - static_cast<uint64_t>(from);
   return fillDense(self, [&](const Tensor& t) {
     draw(op, fmt::format("integers<{}>", elementType(op, t)), {writes(t)},
-         {t.numel(), from, range});
+         {t.numel(), from, static_cast<int64_t>(range)});
   });
 }
 Tensor integersTo(const Tensor& self, int64_t to, Generator* g) {

@@ -47,9 +47,6 @@ std::optional<IValue> ahead(const IValue& value, Recording& recording) {
   if (value.isTensor()) {
     const Tensor t = value.toTensor();
     if (!t.defined() || t.dim() == 0) return std::nullopt;
-    if (t.kind() != TensorKind::Dense) {
-      throw NotAhead(fmt::format("a constant {} is not available ahead of time", t.describe()));
-    }
     return IValue(recording.constant(t));
   }
   if (!value.isList() && !value.isTuple()) return std::nullopt;

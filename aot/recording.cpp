@@ -42,7 +42,7 @@ bool isSameView(const Tensor& a, const Tensor& b) {
 }
 
 void requireDense(const std::string& name, const Tensor& result) {
-  if (result.kind() != TensorKind::Dense || isQuantized(result.dtype()) || result.impl()->is_conj) {
+  if (result.kind() != TensorKind::Dense || isQuantized(result.dtype())) {
     throw NotAhead(
         fmt::format("the result {}: {} is not available ahead of time", name, shown(result)));
   }
@@ -110,6 +110,9 @@ Tensor Recording::addInput(const std::string& name, const Tensor& example) {
 
 Tensor Recording::constant(const Tensor& on_cpu) {
   if (!on_cpu.device().isCpu()) return on_cpu;
+  if (on_cpu.kind() != TensorKind::Dense) {
+    throw NotAhead(fmt::format("a {} is not available ahead of time", shown(on_cpu)));
+  }
   Tensor& whole = constants_[on_cpu.storage().get()];
   const Storage& memory = *on_cpu.storage();
   if (!whole.defined()) {
@@ -291,9 +294,6 @@ void Recording::restart(std::vector<bool> assumed) {
   program_.outputs.clear();
   std::ranges::move(program_.steps, std::back_inserter(earlier_));
   program_.steps.clear();
-  if (earlier_.size() > kMostSteps) {
-    throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
-  }
   for (Buffer& buffer : program_.buffers) {
     // A constant of a graph may have been copied and then written to in part.
     buffer.written = buffer.copied && buffer.written;

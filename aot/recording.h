@@ -101,7 +101,7 @@ class Recording {
   // Whether the program has asked for an element that is not a boolean one.
   bool askedForNumber() const { return asked_for_number_; }
   // Whether it ended because the program has too many steps.
-  bool isFull() const { return program_.steps.size() + earlier_.size() >= kMostSteps; }
+  bool isFull() const { return program_.steps.size() >= kMostSteps; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   // The steps since restart(), which the recording has no longer.
   std::vector<Step> takeSteps() { return std::exchange(program_.steps, {}); }

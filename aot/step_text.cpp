@@ -147,7 +147,7 @@ int64_t StepWriter::weightsOffset(const Place& p) const {
 }
 
 void StepWriter::refuse(const Step& step) {
-  throw NotAhead(fmt::format("{} is not available in models for this device", step.name));
+  throw InternalError(__FILE__, __LINE__, step.name + ": a step for models of another device");
 }
 
 // ---- where elements are looked at ----

@@ -385,7 +385,8 @@ void Rule::check(bool compile) const {
   }
   for (const size_t result : results_.value_or(std::vector<size_t>())) {
     if (result < op_.schema().returns().size()) continue;
-    throw UsageError(fmt::format("there is no result {}", result));
+    throw UsageError(fmt::format("results: there is no result {}; {} has {}", result,
+                                 op_.schema().name(), op_.schema().returns().size()));
   }
   if (!compile) return;
   if (kind_ == Kind::Script) script();

@@ -68,6 +68,10 @@ Module::StateMismatch Module::loadStateDict(const IValue& state, bool strict) co
       mismatch.missing.push_back(name);
     } else if (!value->isTensor() || !value->toTensor().defined()) {
       wrong.push_back(fmt::format("{} (expected a tensor, got {})", name, value->tagName()));
+    } else if (tensor.kind() == TensorKind::Dense &&
+               value->toTensor().kind() != TensorKind::Dense) {
+      wrong.push_back(fmt::format("{} (expected a dense tensor, got a {} one)", name,
+                                  toString(value->toTensor().kind())));
     } else if (DimVector(value->toTensor().sizes()) != DimVector(tensor.sizes())) {
       wrong.push_back(fmt::format("{} (expected {}, got {})", name, tensor.describe(),
                                   value->toTensor().describe()));
@@ -84,7 +88,7 @@ Module::StateMismatch Module::loadStateDict(const IValue& state, bool strict) co
     throw UsageError(fmt::format("loadStateDict: the state does not fit {}:{}{}{}", type()->name(),
                                  strict ? listed("missing", mismatch.missing) : "",
                                  strict ? listed("unexpected", mismatch.unexpected) : "",
-                                 listed("of another shape", wrong)));
+                                 listed("of another shape or kind", wrong)));
   }
   for (const auto& [to, from] : copies) to.copyFrom(from);
   return mismatch;

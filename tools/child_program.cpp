@@ -21,7 +21,8 @@ using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 File temporaryFile(const char* option) {
   File file(std::tmpfile(), &std::fclose);
   if (!file) {
-    throw UsageError(fmt::format("{}: no temporary file: {}", option, std::strerror(errno)));
+    throw UsageError(
+        fmt::format("{}: a temporary file cannot be made: {}", option, std::strerror(errno)));
   }
   return file;
 }
@@ -54,7 +55,8 @@ std::optional<std::string> outputOf(const char* option, const std::vector<std::s
   const File out = temporaryFile(option);
   if (std::fwrite(input.data(), 1, input.size(), in.get()) != input.size() ||
       std::fflush(in.get()) != 0) {
-    throw UsageError(fmt::format("{}: the temporary file cannot be written", option));
+    throw UsageError(
+        fmt::format("{}: a temporary file cannot be written: {}", option, std::strerror(errno)));
   }
   std::rewind(in.get());
   const ChildEnd end = runChild(command, [&](posix_spawn_file_actions_t* actions) {

@@ -46,8 +46,8 @@ IValue TrainingRecord::state() const {
 TrainingRecord TrainingRecord::from(const IValue& state) {
   const auto tensor = [&](const char* name, int64_t dims) {
     const IValue* found = state.isDict() ? state.toDict().find(IValue(name)) : nullptr;
-    if (!found || !found->isTensor() || found->toTensor().dtype() != DType::Double ||
-        found->toTensor().dim() != dims) {
+    if (!found || !found->isTensor() || found->toTensor().kind() != TensorKind::Dense ||
+        found->toTensor().dtype() != DType::Double || found->toTensor().dim() != dims) {
       throw UsageError(fmt::format("the record of a training has no table '{}'", name));
     }
     return found->toTensor().contiguous();

@@ -69,7 +69,7 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
   std::shared_ptr<GraphFunction> prepared;
   if (program.isArchive()) {
     if (const char* reason = program.unpreparable(options)) {
-      throw CommandLineError(std::string("build: ") + reason);
+      throw CommandLineError(fmt::format("build: {}, so it cannot be compiled", reason));
     }
     prepared = optimizeForInference(program.module().object(), declared);
   }

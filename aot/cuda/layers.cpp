@@ -91,10 +91,9 @@ Tensor multiply(const char* op, const Tensor& a_in, const Tensor& b_in, const Te
     return out;
   }
   requireFloats(op, a.dtype());
-  for (const int64_t size : {batches, a.size(1), b.size(2), a.size(2)}) {
-    if (size <= INT32_MAX) continue;
-    throw NotAhead(fmt::format("{}: matrices of {} x {} and {} x {} are too large", op, a.size(1),
-                               a.size(2), a.size(2), b.size(2)));
+  if (std::max({batches, a.size(1), b.size(2), a.size(2)}) > INT32_MAX) {
+    throw NotAhead(
+        fmt::format("{}: a matrix of 2^31 rows or columns is not available ahead of time", op));
   }
   const Tensor x = asMatrix(a), y = asMatrix(b);
   LibraryStep step;

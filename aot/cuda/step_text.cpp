@@ -121,8 +121,13 @@ void layCoarsely(const loop::Kernel& kernel, cuda::LaunchShape& shape, const Wal
   shape.block = static_cast<unsigned>(layout.block);
 }
 
-[[noreturn]] void refuse(const std::string& name) {
-  throw NotAhead(fmt::format("{} is not available in models for CUDA", name));
+std::string kernelText(const Step& step, const loop::Kernel& kernel,
+                       const codegen::CudaLayout& layout) {
+  try {
+    return codegen::cudaKernelText("kernel", kernel, layout);
+  } catch (const codegen::NoCudaText& e) {
+    throw NotAhead(fmt::format("{} is not available in models for CUDA: {}", step.name, e.what()));
+  }
 }
 
 }  // namespace
@@ -133,17 +138,7 @@ void checkCudaStep(const std::string& name, const decltype(Step::what)& what) {
                        std::holds_alternative<SmallProductStep>(what) ||
                        std::holds_alternative<PlainProductStep>(what) ||
                        std::holds_alternative<ConvolutionStep>(what);
-  if (refused) refuse(name);
-  if (const auto* kernel = std::get_if<KernelStep>(&what)) {
-    // What the text refuses is known here, where the operator is.
-    try {
-      codegen::CudaLayout layout;
-      layout.steps.assign(kernel->kernel->accesses.size(), loop::LaneStep::Other);
-      codegen::cudaKernelText("kernel", *kernel->kernel, layout);
-    } catch (const codegen::NoCudaText& e) {
-      throw NotAhead(fmt::format("{} is not available in models for CUDA: {}", name, e.what()));
-    }
-  }
+  if (refused) throw NotAhead(fmt::format("{} is not available in models for CUDA", name));
 }
 
 // ---- what programs share ----
@@ -275,7 +270,7 @@ void CudaStepWriter::write(const Step& step, const KernelStep& s) {
   if (!shape) return;
   if (!program_->asks.empty()) layCoarsely(kernel, *shape, walk);
   const std::string name =
-      this->kernel(step.name, "kernel", codegen::cudaKernelText("kernel", kernel, shape->layout));
+      this->kernel(step.name, "kernel", kernelText(step, kernel, shape->layout));
   const codegen::CudaWords places(kernel, shape->layout);
   std::vector<std::string> texts;
   for (const int64_t n : shape->words) texts.push_back(numberText(n));

@@ -132,6 +132,10 @@ inline void cumulativeExtremes(const T* from, T* to, int64_t* indices, int64_t o
 
 // ---- writing at positions, in order ----
 
+// An element of 16 bytes, whatever it means.
+struct TwoWords {
+  uint64_t first, second;
+};
 template <class T>
 inline void putAt(T* to, const int64_t* at, const T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[at[i]] = values[i];

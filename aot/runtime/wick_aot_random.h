@@ -100,11 +100,11 @@ inline void normalBlocks(Generator* g, const double* numbers, double* to, int64_
 // `range` numbers from `low` on.
 template <class T>
 inline void integers(Generator* g, T* to, int64_t count, int64_t low, int64_t range) {
-  const auto width = static_cast<uint64_t>(range);
-  const bool wide = width >= uint64_t{1} << 32;
+  const auto width = static_cast<uint64_t>(range);  // 0: all numbers of 64 bits
+  const bool wide = width == 0 || width >= uint64_t{1} << 32;
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t bits = wide ? next64(*g) : next32(*g);
-    to[i] = static_cast<T>(static_cast<int64_t>(bits % width + static_cast<uint64_t>(low)));
+    const uint64_t bits = wide ? next64(*g) : next32(*g), part = width == 0 ? bits : bits % width;
+    to[i] = static_cast<T>(static_cast<int64_t>(part + static_cast<uint64_t>(low)));
   }
 }
 // From zero to the largest number of the type up to which there are no gaps.

@@ -84,6 +84,13 @@ def main(x: Tensor, y: Tensor) -> Tensor:
 def main(a: Tensor, b: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     return a @ b, torch.relu(c @ b), c @ c.transpose(1, 2), a @ b[:, 0]
 )"},
+      {"products_of_nothing", {"3x4xf32", "2x4xf32", "2xf32"}, R"(
+def main(x: Tensor, w: Tensor, b: Tensor):
+    f = torch.nn.functional
+    none = x[:, :0]
+    a = f.linear(none, w[:, :0], b), torch.relu(f.linear(none, w[:, :0], b)), f.linear(none, w[:, :0]), f.linear(x[:0], w, b)
+    return a, f.linear(none.double(), w[:, :0].double(), b.double()), torch.addmm(b, none, w[:, :0].t()), f.linear(x, w[:0], b[:0])
+)"},
       {"integer_products", {"3x40xi64", "40x5xi64", "2x3x4xi32"}, R"(
 def main(a: Tensor, b: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     return a @ b * 1000000007, a.t()[:3] @ b.t()[:3, :3], c @ c.transpose(1, 2) + 1

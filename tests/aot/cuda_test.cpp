@@ -85,6 +85,28 @@ def main(x: Tensor, w: Tensor):
   });
   EXPECT_THAT(error, AllOf(HasSubstr("conv2d of int64 is not available ahead of time for CUDA"),
                            HasSubstr("return torch.conv2d(y, w)")));
+  const auto refused = [&](const std::string& body, const char* x) {
+    GraphFunction& f = functionOf("def main(x: Tensor):\n    " + body + "\n");
+    return errorOf([&] { aot::record(f, argumentsOf({x}), options); });
+  };
+  EXPECT_THAT(refused("return torch.linalg.svdvals(x)", "3x3xf32"),
+              HasSubstr("linalg.svd is not available in models for CUDA"));
+  // Dimensions that no two indices have in one order, so that each has its steps.
+  std::string ones = "1", indices = "i";
+  for (int n = 1; n < 60; ++n) {
+    ones += ", 1";
+    indices += n % 2 == 0 ? ", i" : ", i.permute([7, 6, 5, 4, 3, 2, 1, 0])";
+  }
+  Workshop workshop("cuda_refused");
+  GraphFunction& reads = functionOf(
+      "def main(x: Tensor):\n    i = x.long().expand(2, 2, 2, 2, 2, 2, 2, 2).clone()\n"
+      "    return x.view([" +
+      ones + "])[" + indices + "]\n");
+  EXPECT_THAT(
+      errorOf([&] { workshop.add("reads", reads, argumentsOf({"1xf32"}), false, &target()); }),
+      HasSubstr("index is not available in models for CUDA: a kernel of too many arguments"));
+  EXPECT_THAT(refused("return x.expand([2200000000, 1]) @ x", "1x1xf32"),
+              HasSubstr("matmul: a matrix of 2^31 rows or columns is not available ahead of time"));
   // The next recording is one for the CPU again.
   GraphFunction& other = functionOf("def main(x: Tensor):\n    return x.median()\n");
   const aot::Program program = aot::record(other, argumentsOf({"3x4xf32"}));

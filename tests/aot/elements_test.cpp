@@ -265,7 +265,7 @@ def main(x: Tensor, y: Tensor, r: Tensor, d: Tensor):
     a = x + y, x - y * 2, x * y, x / y, x * r, r - x, x * (2 - 3j), torch.reciprocal(y), -x
     b = torch.add(x, y, alpha=2), x ** 2, torch.addcmul(x, y, x, value=0.5), torch.lerp(x, x * 2, 0.25), torch.rsub(x, y)
     c = x == y, x != x, torch.isnan(x / 0), torch.where(r > 0, x, y), x.masked_fill(r > 0, 1j), torch.isfinite(x)
-    return a, b, c, d * d.conj(), x.to(torch.complex128) * x, d.to(torch.complex64)
+    return a, b, c, d * d.conj(), x.to(torch.complex128) * x, d.to(torch.complex64), (x * (r > 0)).to(torch.bool), (d - d).to(torch.bool)
 )"},
       {"complex_parts", {"3x4xc64", "3x4x2xf32", "3x4xf32", "5xc128"}, R"(
 def main(x: Tensor, p: Tensor, r: Tensor, d: Tensor):
@@ -317,14 +317,18 @@ def main(x: Tensor, y: Tensor, v: Tensor):
     a = s, torch.abs(s) ** 2, torch.angle(s), torch.view_as_real(s), t, torch.stft(x, 32, 16, 20, normalized=True, return_complex=True)
     b = torch.istft(s, 32, 8, window=w), torch.istft(s[0], 32, 8, window=w, length=170), torch.istft(torch.stft(x, 32, window=torch.abs(v) + 0.1, return_complex=True), 32, window=torch.abs(v) + 0.1)
     c = torch.istft(torch.stft(y, 24, 6, return_complex=True), 24, 6), torch.istft(torch.polar(torch.abs(s), torch.angle(s)), 32, 8, 32, w, normalized=True)
-    return a, b, c, torch.stft(x, 32, 8, window=v, return_complex=False)
+    whole = torch.stft(x, 32, 8, return_complex=True, onesided=False)
+    d = torch.istft(whole, 32, 8, return_complex=True, onesided=False), torch.istft(whole[0], 32, 8, 20, torch.complex(v[:20], torch.abs(v[:20]) + 0.1), onesided=False, return_complex=True, length=190)
+    q = torch.empty([7])
+    return a, b, c, d, torch.stft(x, 32, 8, window=v, return_complex=False), torch.fft.rfftfreq(9, out=q) + x[0, 0]
 )"},
       {"complex_sums", {"3x40xc64", "4x6x5xc128", "2x3x4xc64", "2x4x5xc64"}, R"(
 def main(x: Tensor, d: Tensor, a: Tensor, b: Tensor):
     s = x.sum(), x.sum(1), x.sum(0), x.mean(), x.mean(1, True), d.sum(1), d.sum([0, 2]), d.mean(2), d.permute([2, 0, 1]).sum(0), x.t().mean(0), x[0, 0].sum()
     c = torch.cumsum(x, 1), torch.cumsum(d, 0), torch.sum(x.real, 0, dtype=torch.complex64), torch.cumsum(d[0], -1)
     p = torch.bmm(a, b), a[0] @ b[0], torch.matmul(a, b[0]), torch.einsum("bix,bxo->bio", a, b), torch.nn.functional.linear(a, b[0].t()), d @ d.transpose(1, 2)
-    return s, c, p
+    e = torch.isnan(x[:, :0].mean(1)), torch.isnan(d[:0].mean()), torch.logsumexp(x.real[:, :0], 1)
+    return s, c, p, e
 )"},
       {"complex_reads", {"4x5xc64", "3xi64", "3x5xc64", "3xc128"}, R"(
 def main(x: Tensor, i: Tensor, v: Tensor, d: Tensor):
@@ -333,7 +337,7 @@ def main(x: Tensor, i: Tensor, v: Tensor, d: Tensor):
     y[i] = v
     y[:, 1:3] = v[0, 0]
     a = x[i], x[:, i], x[i, i], torch.index_select(x, 1, i), torch.gather(x, 0, k), torch.take(x, i), d[i - 3], torch.index_put(x, [i], v)
-    return a, y, torch.scatter(x, 0, k, v), torch.index_copy(x, 0, i, v), torch.where(x.real > 0, x, x.conj()), x.repeat([2, 1]), x.unfold(1, 2, 1), torch.nn.functional.pad(x, [1, 1])
+    return a, y, torch.scatter(x, 0, k, v), torch.index_copy(x, 0, i, v), torch.where(x.real > 0, x, x.conj()), x.repeat([2, 1]), x.unfold(1, 2, 1), torch.nn.functional.pad(x, [1, 1]), torch.index_put(d, [torch.clamp(i, 0, 2)], d * 2), torch.masked_scatter(d, d.real > 0, d * 3)
 )"},
       {"spectral_layer", {"2x3x8x8xf32", "3x4x3x3xc64", "1x6x4xf32", "6x2xc64"}, R"(
 def main(x: Tensor, w: Tensor, q: Tensor, f: Tensor):
@@ -367,7 +371,8 @@ def main(x: Tensor, y: Tensor):
     s = x + x.transpose(-1, -2)
     a = l.svd(x), l.svd(y, full_matrices=False), l.svd(y.t()), torch.svd(x), l.svdvals(y), l.eigh(s), l.eigvalsh(s[0], UPLO="U")
     b = l.qr(x), l.qr(y), l.qr(y, mode="complete"), l.qr(y.t()), l.householder_product(torch.geqrf(y)[0], torch.geqrf(y)[1])
-    return a, b, l.matrix_rank(x), l.matrix_norm(x, 2)
+    e = l.svd(x[:, :, :0]), l.svd(y[:0], full_matrices=False), l.svd(y[:0]), torch.svd(x[:, :0]), l.svdvals(y[:0])
+    return a, b, l.matrix_rank(x), l.matrix_norm(x, 2), e
 )"},
       {"statistics", {"2x6x4x5xf32", "2x6x3xf32"}, R"(
 def main(x: Tensor, y: Tensor):
@@ -379,14 +384,17 @@ def main(x: Tensor, y: Tensor):
     c = torch.native_batch_norm(x, w, w, m, v, True, 0.1, 1e-5), torch.native_batch_norm(y, None, None, None, None, True, 0.1, 1e-5), torch.batch_norm_update_stats(x, m, v, 0.2), torch.native_batch_norm(x, w, None, m, v, False, 0.1, 1e-5)
     n = m.clone()
     d = torch.instance_norm(x, w, w, n, v, True, 0.3, 1e-5, False)
-    return a, b, c, d, m, v, n, torch.equal(x, x), torch.count_nonzero(x > 0), torch.count_nonzero(y, 1)
+    e: List[Tensor] = []
+    for one in [torch.native_group_norm(x[:, :, :0], w, None, 2, 6, 0, 3, 1e-5), torch.native_group_norm(x[:0], None, w, 0, 6, 20, 3, 1e-5), torch.native_layer_norm(y[:, :, :0], [0], None, None, 1e-5)]:
+        e += [one[0], one[1], torch.isnan(one[2])]
+    return a, b, c, d, e, m, v, n, torch.equal(x, x), torch.count_nonzero(x > 0), torch.count_nonzero(y, 1)
 )"},
       {"random", {"4x9xf32"}, R"(
 def main(x: Tensor):
     torch.manual_seed(7)
     f = torch.nn.functional
     a = torch.rand(3, 4), torch.randn(5), torch.randn(2, 19), torch.randn(37, dtype=torch.float64), torch.randn(32), torch.rand(3, dtype=torch.float64)
-    b = torch.randint(-3, 9, [7]), torch.randperm(9), torch.rand_like(x), torch.randn_like(x), torch.normal(0.5, 2.0, [4]), torch.randint(0, 5000000000, [3])
+    b = torch.randint(-3, 9, [7]), torch.randperm(9), torch.randperm(5, generator=None), torch.rand_like(x), torch.randn_like(x), torch.normal(0.5, 2.0, [4]), torch.randint(0, 5000000000, [3])
     torch.rand(5)
     w = torch.abs(x) + 0.1
     c = f.dropout(x, 0.4, True), torch.bernoulli(torch.sigmoid(x)), torch.multinomial(w, 2), torch.multinomial(w[0], 5, True), f.gumbel_softmax(x), torch.bernoulli(x, 0.3)
@@ -395,7 +403,9 @@ def main(x: Tensor):
     d = y.clone().uniform_(-1.0, 2.0), y.clone().exponential_(0.5), y.clone().cauchy_(), y.clone().geometric_(0.2), y.clone().log_normal_(), y.clone().normal_(1.0, 2.0), torch.zeros(3, dtype=torch.int32).random_(), y.clone().random_(7)
     z = torch.zeros(3, 4, dtype=torch.float64)
     z[:, 1].uniform_()
-    return a, b, c, d, z, f.dropout2d(x.view(1, 4, 3, 3), 0.5, True)
+    k = torch.zeros(5, dtype=torch.int64)
+    e = k.clone().random_(3, None), k.clone().random_(-9223372036854775807, 9223372036854775807), k.clone().random_(-9223372036854775808, None), k.clone().random_(-9223372036854775808, -1), y.clone().random_(5, None), z.clone().random_(5, None), k.to(torch.int8).random_(-4, None), k.to(torch.uint8).random_(3, 256)
+    return a, b, c, d, e, z, f.dropout2d(x.view(1, 4, 3, 3), 0.5, True)
 )"},
       {"random_paths", {"4xf32"}, R"(
 def main(x: Tensor):

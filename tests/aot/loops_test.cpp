@@ -42,6 +42,17 @@ def main(x: Tensor, k: Tensor):
         total += i * int(k[1])
     return y, total
 )"},
+      {"of_complex_numbers", {"70xc64", "2xi64"}, R"(
+def main(z: Tensor, k: Tensor):
+    small = z[:2]
+    for i in range(int(k[0]) + 2):
+        z = z * (0.5 + 1j) + i
+        if i > int(k[1]):
+            small = small.conj() * 2
+        else:
+            small = small + z[3]
+    return z, small
+)"},
       {"ranges", {"5xf32", "3xi64"}, R"(
 def main(x: Tensor, k: Tensor):
     seen = 0

@@ -4,6 +4,7 @@
 
 #include "aot/build.h"
 #include "aot/recording.h"
+#include "runtime/inference.h"
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
@@ -67,10 +68,28 @@ TEST(AotRefusalsTest, Operators) {
        "an operator on tensors of 9 dimensions is not available ahead of time"},
       {"return x.view([1, 1, 1, 1, 1, 1, 1, 1, 3]).expand([1, 1, 1, 1, 1, 1, 2, 2, 3]).clone()",
        "a copy of a tensor of 9 dimensions is not available ahead of time"},
-      {"return torch.nn.functional.linear(x, y, torch.ones([2]))",
-       "linear: a product without elements is not available ahead of time", "3x0xf32", "2x0xf32"},
-      {"return torch.addmm(torch.ones([2]), x, y.t())",
-       "addmm: a product without elements is not available ahead of time", "3x0xf32", "2x0xf32"},
+      {"return torch.conv2d(torch.complex(x, x), torch.complex(y, y))",
+       "conv2d of complex64 is not available ahead of time", "1x2x4x4xf32", "2x2x3x3xf32"},
+      {"return torch.avg_pool2d(x, [2])", "avg_pool2d of int64 is not available ahead of time",
+       "1x2x4x4xi64"},
+      {"return torch.ops.wick.conv2d_fused(x, y, None, None, [1, 1], [0, 0], [1, 1], 1, \"relu\", "
+       "False)",
+       "a convolution of float64 with an activation is not available ahead of time", "1x2x4x4xf64",
+       "2x2x3x3xf64"},
+      {"z = torch.complex(x, y)[:1].view([1, 1])\n    return z.expand([2200000000, 1]) @ z",
+       "matmul: a matrix of 2^31 rows or columns is not available ahead of time"},
+      {"return torch.fft.fft(x.expand(5000000000))",
+       "_fft_r2c of 5000000000 numbers is not available ahead of time", "1xf32"},
+      {"return torch.linalg.svd(torch.complex(x, y))[1]",
+       "linalg.svd of complex64 is not available ahead of time", "3x3xf32", "3x3xf32"},
+      {"return torch.native_group_norm(x, None, None, 1, 3, 2, 1, 1e-5)[0]",
+       "native_group_norm of float64 is not available ahead of time", "1x3x2xf64"},
+      {"return torch.lstm(x, [y, y], [torch.ones([12, 3]).half(), torch.ones([12, 3]).half()], "
+       "False, 1, 0.0, False, False, True)[0]",
+       "lstm of float16 is not available ahead of time", "2x2x3xf16", "1x2x3xf16"},
+      {"h = y[0]\n    return torch.ops.wick.lstm_layer_gradient(y, h, h, y, y, x, x, h, h, "
+       "torch.ones([12, 3]), None, False)[0]",
+       "lstm: gradients are not available ahead of time", "1x2x12xf32", "1x2x3xf32"},
       {"return torch.ops.aten.convolution_backward(x.view([1, 1, 3]), x.view([1, 1, 3]), "
        "torch.ones([1, 1, 1]), None, [1], [0], [1], False, [0], 1, [True, True, False])[1]",
        "conv_weight_gradient: gradients are not available ahead of time"},
@@ -85,9 +104,22 @@ TEST(AotRefusalsTest, Operators) {
       {"z = torch.view_as_complex(torch.stack([x, y], 1))\n"
        "    return torch.nn.functional.silu(z)",
        "silu_cpu of complex64 is not available ahead of time"},
+      {"return torch.arange(float(x[0]))",
+       "arange needs a number that elements of a tensor decide, which is known only when the "
+       "compiled model runs"},
       {"return torch.special.ndtri(x)", "no C++ text for the function ndtri of float32"},
       {"return x.to_sparse()", "to_sparse: sparse tensors exist on the CPU only"},
   });
+  std::string ones = "1", indices = "y";
+  for (int i = 1; i < 64; ++i) {
+    ones += ", 1";
+    indices += ", y";
+  }
+  const std::string body = "return x.view([" + ones + "])[" + indices + "]";
+  expectRefusals({{body.c_str(),
+                   "an operator that reads more tensors than a kernel may is not available ahead "
+                   "of time",
+                   "1xf32", "1xi64"}});
 }
 
 TEST(AotRefusalsTest, MemoryAndResults) {
@@ -98,7 +130,32 @@ TEST(AotRefusalsTest, MemoryAndResults) {
       {"z = torch.zeros([0, 3])\n    return z[int(x[0])]",
        "an index that elements of a tensor decide is not available ahead of time in a dimension of "
        "size 0"},
+      {"return x.abs() if bool(x[0] > 0) else x.long()",
+       "the elements of tensors decide about the number, dtypes or ranks of the results"},
+      {"n = torch.nonzero(x)\n    if n.size(0) < 100:\n        raise RuntimeError(\"no\")\n    "
+       "return x",
+       "the program raises whatever the elements of its arguments are"},
+      // A list, because loops that carry tensors stay loops.
+      {"l = [x]\n    for i in range(270000):\n        l[0] = torch.empty([1])\n        "
+       "l[0].unsqueeze_(0)\n    return x * len(l)",
+       "the program makes more than 262144 tensors"},
+      {"d: Dict[int, int] = {}\n    z = x\n    for i in range(132000):\n        z = z.cumsum(0)\n"
+       "        d[0] = i\n    return z * d[0]",
+       "the program computes more than 131072 tensors"},
   });
+  // Steps are counted for one run of the program, of which recording takes several.
+  EXPECT_EQ(refusalOf("def main(x: Tensor):\n    d: Dict[int, int] = {}\n"
+                      "    for i in range(70000):\n        x = x.cumsum(0)\n        d[0] = i\n"
+                      "    return x * d[0]\n",
+                      {IValue(tensorOf("3xf32", 1))}),
+            "it was compiled");
+  std::string conditions = "n = 0\n";
+  for (int i = 0; i < 64; ++i) {
+    conditions += "    if bool(x[0] > " + std::to_string(i) + "):\n        n += 1\n";
+  }
+  conditions += "    return torch.nonzero(x * n)";
+  expectRefusals(
+      {{conditions.c_str(), "elements of tensors decide more than 64 sizes and conditions"}});
   const Tensor matrix = tensorOf("3x2xf32", 1);
   EXPECT_THAT(
       refusalOf("def main(x: Tensor):\n    return x * 2\n", {IValue(matrix.transpose(0, 1))}),
@@ -128,12 +185,106 @@ TEST(AotRefusalsTest, LoopsAndConditions) {
        "a value that a loop carries changes from float32[3] to float32[6] in a round"},
       {"l = [y]\n    for i in range(int(x[0])):\n        l = [y, y]\n    return l[0]",
        "a list that a loop carries has 1 elements in one round and 2 in the next"},
+      {"z = x\n    for i in range(int(y[0])):\n        if bool(x[0] > i):\n            z = x\n"
+       "        else:\n            z = x[:2]\n    return z",
+       "a value of a loop changes from float32[3] to float32[2]"},
+      {"for i in range(int(x[0])):\n        if torch.equal(x, y * i):\n            y = y + 1\n"
+       "    return y",
+       "an element of a tensor decides how to go on, in a loop that stays one"},
+      {"for i in range(int(y[0])):\n        x = x * 2 + 1\n    return torch.nonzero(x)",
+       "nonzero: elements of a tensor decide a size behind a loop that stays one", "100xf32"},
   });
+  // Some thirty loops, and conditions, within each other.
+  for (const bool loops : {true, false}) {
+    std::string body = loops ? "n = 0\n" : "n = 0\n    for i in range(int(y[0])):\n";
+    std::string indent(loops ? 4 : 8, ' ');
+    for (int i = 0; i < 34; ++i, indent += "  ") {
+      body += indent + (loops ? "for i" + std::to_string(i) + " in range(int(y[0])):\n"
+                              : "if bool(x[0] > i + " + std::to_string(i) + "):\n");
+    }
+    body += indent + "n += 1\n    return x * n";
+    expectRefusals({{body.c_str(), "loops and conditions nest deeper than 32 levels"}});
+  }
   EXPECT_THAT(refusalOf("class C:\n    def __init__(self):\n        self.n = 0\n"
                         "def main(x: Tensor) -> Tensor:\n    c = C()\n"
                         "    for i in range(int(x[0])):\n        c.n = i\n    return x * c.n\n",
                         {IValue(tensorOf("3xf32", 1))}),
               HasSubstr("an attribute is set in a loop that stays one"));
+}
+
+// What the text of loops becomes has names, which any program may call.
+TEST(AotRefusalsTest, OperatorsOfTheBuild) {
+  expectRefusals({
+      {"return torch.ops.wick.loop_index()", "there is no loop to go on with"},
+      {"torch.ops.wick.loop_end()\n    return x", "there is no loop to go on with"},
+      {"if torch.ops.wick.branch_begin(x[0] > 0):\n        y = y + 1\n    return y",
+       "the program ends within a loop that stays one"},
+  });
+  std::string error = "it was computed";
+  try {
+    compile("def main(x: Tensor):\n    torch.ops.wick.loop_end()\n    return x\n")
+        .call("main", {tensorOf("3xf32", 1)});
+  } catch (const Error& e) {
+    error = e.what();
+  }
+  EXPECT_THAT(error, HasSubstr("a tensor of the device 'ahead' is used outside of the build that "
+                               "made it"));
+}
+
+TEST(AotRefusalsTest, Constants) {
+  const auto refusal = [](const std::string& kept, const std::string& body) {
+    ModuleBuilder builder("Holds");
+    builder.registerAttribute("kept", types::Tensor(),
+                              compile("def main():\n    return " + kept + "\n").call("main", {}));
+    builder.define("def forward(self, x: Tensor):\n    " + body + "\n");
+    Module module = builder.build();
+    module.eval();
+    try {
+      aot::record(*optimizeForInference(module.object(), module.method("forward")),
+                  {IValue(tensorOf("3xf32", 1))});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was compiled");
+  };
+  const std::string number = "torch.tensor(1.0).to_sparse()",
+                    quantized =
+                        "torch.quantize_per_tensor(torch.tensor(1.0), 0.1, 0, torch.quint8)",
+                    loop = "\n    for i in range(int(x[0])):\n        s = self.kept\n";
+  EXPECT_THAT(refusal("torch.eye(3).to_sparse()", "return torch.mm(self.kept, x.view([3, 1]))"),
+              HasSubstr("a sparse float32[3, 3] is not available ahead of time"));
+  EXPECT_THAT(refusal("torch.tensor(0)",
+                      "return x + torch.ops.wick.data_function(\"floorDivide\", "
+                      "self.kept, self.kept, None)"),
+              HasSubstr("integer division or modulo by zero"));
+  EXPECT_THAT(refusal(number, "return self.kept"),
+              HasSubstr("the result result: sparse float32[] is not available ahead of time"));
+  EXPECT_THAT(refusal(quantized, "return self.kept"),
+              HasSubstr("the result result: quantized quint8[] is not available ahead of time"));
+  EXPECT_THAT(refusal(number, "s = self.kept" + loop + "    return x + s.to_dense()"),
+              HasSubstr("a sparse float32[] is not available ahead of time"));
+  EXPECT_THAT(refusal(quantized, "l = [self.kept]" + loop +
+                                     "        l[0] = s\n    return x + l[0].dequantize()"),
+              HasSubstr("a quantized quint8[] is not available ahead of time"));
+}
+
+TEST(AotRefusalsTest, GeneratorsOfTheProgram) {
+  const auto refusal = [](const std::string& body) {
+    const Program program =
+        compile("def main(x: Tensor, g: Generator):\n    return " + body + "\n");
+    try {
+      aot::record(program.function("main"),
+                  {IValue(tensorOf("3xf32", 1)), IValue(makeRef<GeneratorObject>(5))});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was compiled");
+  };
+  EXPECT_THAT(refusal("x.clone().uniform_(0.0, 1.0, generator=g)"),
+              HasSubstr("random numbers of a generator of the program's own are not available "
+                        "ahead of time"));
+  EXPECT_THAT(refusal("x + torch.randperm(3, generator=g)"),
+              HasSubstr("randperm: its random numbers are not available ahead of time"));
 }
 
 TEST(AotRefusalsTest, ModulesThatKeepSomething) {
@@ -203,6 +354,9 @@ TEST(AotRefusalsTest, WordsOfComposites) {
        "affine_grid_generator: Expected a batch of 2x3 affine matrices of shape 1x2x3, but got [2, "
        "2, 3]",
        "2x2x3xf32"},
+      {"return torch.max_pool2d(x, [2])", "max_pool2d: no kernel for dtype bool", "1x2x2xbool"},
+      {"return torch.nn.functional.linear(x, y)", "linear: no kernel for dtype bool", "3x3xbool",
+       "3x3xbool"},
       {"return torch.embedding_renorm_(x.clone(), y, 1.0, 2.0)",
        "embedding_renorm_: 'self' must be 2-D", "3xf32", "3xi64"},
       {"return torch.complex(x, y)",
@@ -325,6 +479,10 @@ TEST(AotRefusalsTest, WordsOfTransforms) {
        "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
        "n_fft=7 when onesided=true, but got 3",
        "3x2xf32"},
+      {"return torch.istft(torch.complex(x, x), 4, return_complex=True)",
+       "istft: Cannot have onesided output if window or input is complex", "3x2xf32"},
+      {"return torch.istft(torch.complex(x, x), 4, window=torch.complex(y, y))",
+       "istft: Complex windows are incompatible with return_complex=False", "3x2xf32", "4xf32"},
       {"return torch.istft(torch.complex(x, x), 4, hop_length=5)",
        "istft: expected 0 < hop_length <= win_length", "3x2xf32"},
       {"return torch.istft(torch.complex(x, x), 4, length=0)", "istft: the signal has no elements",
@@ -403,6 +561,10 @@ TEST(AotRefusalsTest, WordsOfRandomNumbers) {
       {"return x.clone().normal_(0.0, -1.0)", "normal expects std >= 0.0, but found std -1"},
       {"return x.clone().random_(3, 3)",
        "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"},
+      {"return x.to(torch.uint8).random_(-1, 3)",
+       "random_: the bounds -1 and 3 are out of range for uint8"},
+      {"return x.to(torch.int8).random_(0, 129)",
+       "random_: the bounds 0 and 129 are out of range for int8"},
       {"return x.clone().bernoulli_(2.0)", "bernoulli_ expects p to be in [0, 1], but got p=2"},
       {"return x.clone().exponential_(-1.0)",
        "exponential_ expects lambda >= 0.0, but found lambda=-1"},

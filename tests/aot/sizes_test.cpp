@@ -451,6 +451,50 @@ TEST(AotSizesTest, RefusesWhatItCannotCompile) {
   EXPECT_THAT(refusal("    return x * 2\n", {{"N", 1, 5000, 1}}), HasSubstr("more than 4096"));
   EXPECT_THAT(refusal("    return torch.poisson(x)\n", {{"N", 2, 5, 1}}), HasSubstr("(for N=2)"));
   EXPECT_THAT(refusal("    return x.view(2, 2)\n", {{"N", 1, 5, 1}}), HasSubstr("shape"));
+  EXPECT_THAT(refusal("    return x + torch.arange(3000000 + x.size(0)).sum()\n", {{"N", 1, 9, 1}}),
+              HasSubstr("constants differ from size to size, and take more than 64 MB\n(for N="));
+}
+
+// Programs of a family need not come from a function.
+TEST(AotSizesTest, NumbersThatSizesDecideAreBounded) {
+  using Change = void (*)(std::vector<int64_t> & numbers, int64_t size, const aot::DecidedSizes&);
+  const auto refusal = [](const std::string& body, Change change) {
+    const Program program = compile("def main(x: Tensor):\n" + body);
+    std::vector<aot::Entry> entries(1);
+    aot::Family family = aot::familyOf(
+        program.function("main"), {{"N", 1, 64, 1}}, [](const std::vector<int64_t>& s) {
+          return std::vector<IValue>{Tensor::zeros({s[0]}, DType::Float)};
+        });
+    entries[0].family = family;
+    entries[0].family->record = [&](const std::vector<int64_t>& sizes, bool keep_loops,
+                                    const aot::DecidedSizes& decided) {
+      aot::Program changed = family.record(sizes, keep_loops, decided);
+      for (aot::Step& step : changed.steps) {
+        auto* const function = std::get_if<aot::FunctionStep>(&step.what);
+        if (function) change(function->numbers, sizes[0], decided);
+      }
+      return changed;
+    };
+    try {
+      aot::build(std::move(entries), {.name = "refused"}, [](std::string_view) {});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was compiled");
+  };
+  EXPECT_THAT(refusal("    return torch.sort(x)[0]\n",
+                      [](std::vector<int64_t>& numbers, int64_t size, const aot::DecidedSizes&) {
+                        for (int64_t i = 0; i < 5000; ++i) {
+                          numbers.push_back((size * size * 7919 + i * 104729) % 1000003 % 997);
+                        }
+                      }),
+              HasSubstr("sizes decide about more numbers of the program than tables can hold"));
+  EXPECT_THAT(
+      refusal("    return torch.nonzero(torch.sort(x)[0])\n",
+              [](std::vector<int64_t>& numbers, int64_t, const aot::DecidedSizes& decided) {
+                numbers.push_back(decided.values.empty() ? 0 : decided.values[0]);
+              }),
+      HasSubstr("a size that elements decide has consequences in front of where it is known"));
 }
 
 // Numbers of a text, cut out and put back.

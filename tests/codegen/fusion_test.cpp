@@ -358,6 +358,23 @@ TEST(FusionTest, WrongShapesRaiseTheOperatorsError) {
   } catch (const RuntimeError& e) {
     EXPECT_NE(std::string(e.what()).find("must match"), std::string::npos) << e.what();
   }
+  code = Code::build(groupedGraph(R"(graph(%x : Tensor):
+  %1 : int[] = prim::Constant[value=[5]]()
+  %2 : NoneType = prim::Constant()
+  %3 : float = prim::Constant[value=1.0e-05]()
+  %4 : bool = prim::Constant[value=False]()
+  %5 : Tensor = aten::layer_norm(%x, %1, %2, %2, %3, %4)
+  %6 : Tensor = aten::tanh(%5)
+  return (%6)
+)"),
+                     "forward");
+  try {
+    runCode(*code, {IValue(Tensor::full({3, 4}, 1, DType::Float))});
+    FAIL() << "no error";
+  } catch (const RuntimeError& e) {
+    EXPECT_NE(std::string(e.what()).find("Given normalized_shape=[5]"), std::string::npos)
+        << e.what();
+  }
 }
 
 TEST(FusionTest, IndicesOutOfBoundsRaiseTheOperatorsError) {

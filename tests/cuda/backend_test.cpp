@@ -173,6 +173,44 @@ TEST(Dispatch, WithoutAKernelTheOperatorIsNamed) {
   EXPECT_EQ(deviceFallbacks().back().op, "aten::poisson");
 }
 
+// Where neither a kernel nor a loop form takes a dtype or a shape, the CPU's words are used, if it refuses them too.
+TEST(Dispatch, WhatNoLoopFormTakesIsToldAsOnTheCpu) {
+  FakeDriver driver;
+  const auto zeros = [](const DimVector& sizes, DType dtype) {
+    return Tensor::zeros(sizes, dtype, kCuda);
+  };
+  const Tensor complex = zeros({2, 3}, DType::ComplexFloat), labels = zeros({2}, DType::Long);
+  static const OperatorHandle kSoftmax{"aten::softmax", "int"}, kMax{"aten::max", "dim"},
+      kNorm{"aten::group_norm", ""}, kLoss{"aten::nll_loss_nd", ""},
+      kLogSumExp{"aten::logsumexp", ""};
+  EXPECT_EQ(errorOf([&] { kSoftmax(complex, int64_t{0}, IValue()); }),
+            "softmax: no kernel for dtype complex64");
+  EXPECT_EQ(errorOf([&] { kMax(complex, int64_t{0}, false); }),
+            "max(): does not support complex input");
+  EXPECT_EQ(errorOf([&] {
+              kNorm(zeros({2, 4, 3}, DType::Long), int64_t{2}, Tensor(), Tensor(), 1e-5, false);
+            }),
+            "group_norm: no kernel for dtype int64");
+  EXPECT_EQ(errorOf([&] {
+              kLoss(zeros({2, 3}, DType::Long), labels, Tensor(), int64_t{1}, int64_t{-100});
+            }),
+            "nll_loss: no kernel for dtype int64");
+  const Tensor deep = zeros(DimVector(10, 2), DType::Float);
+  EXPECT_EQ(errorOf([&] {
+              kLogSumExp(deep, DimVector{0, 2, 4, 6, 8}, false);
+            }),
+            "aten::logsumexp: not available on device cuda:0");
+}
+
+TEST(Device, UnknownComplaintsOfKernelsAreErrors) {
+  FakeDriver driver;
+  CudaDevice& device = deviceAt(0);
+  *reinterpret_cast<int64_t*>(device.flagAddress()) = 1 << 30;
+  EXPECT_NE(errorOf([&] { device.synchronizeAll(); }).find("CUDA: a kernel found an unknown error"),
+            std::string::npos);
+  device.synchronizeAll();
+}
+
 TEST(Dispatch, ViewsAreNoWork) {
   FakeDriver driver;
   const Tensor t = Tensor::zeros(DimVector{3, 4}, DType::Float, kCuda);

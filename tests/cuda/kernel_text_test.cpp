@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/pairs.h"
+#include "codegen/cuda/scalar_text.h"
 #include "codegen/loop/lowering.h"
 #include "ir/parser.h"
 #include "runtime/cuda/compiler.h"
@@ -192,6 +193,15 @@ TEST(KernelText, Compiles) {
 }
 
 // What float32 computes and rounds, where the instruction for pairs gives the same.
+TEST(KernelText, WhatHasNoTextIsNamed) {
+  try {
+    codegen::cudaType(DType::ComplexFloat);
+    ADD_FAILURE() << "there is a text";
+  } catch (const codegen::NoCudaText& e) {
+    EXPECT_STREQ(e.what(), "no CUDA text for elements of complex64");
+  }
+}
+
 TEST(KernelText, PairsOfReducedFloats) {
   for (const DType type : {DType::Half, DType::BFloat16}) {
     Expression e;

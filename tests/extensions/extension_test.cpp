@@ -328,6 +328,9 @@ TEST_F(ExtensionTest, WrongDefinitionsAreRefusedAndNothingIsAdded) {
       {"f(Tensor self) -> Tensor", {.derivative = "self: grad +"}, "derivative of"},
       {"f(Tensor self) -> Tensor", {.derivative = "self: grad * nonsense"}, "nonsense"},
       {"f(Tensor self) -> Tensor",
+       {.derivative = "self: grad\nresults 1"},
+       "results: there is no result 1; broken::f has 1"},
+      {"f(Tensor self) -> Tensor",
        {.derivative = "self: torch.ops.broken.g(grad"},
        "derivative of"},
   };

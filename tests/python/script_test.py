@@ -349,7 +349,15 @@ class Modules(Case):
         ]:
             with self.subTest(message), self.assertRaisesRegex(wick.CompileError, message):
                 jit.script(program)
+        def makes_a_counter():
+            return Counter(1)
+
+        counter = jit.script(makes_a_counter)()
         for wrong, error, message in [
+            (lambda: counter.nothing, AttributeError, "Counter has no attribute 'nothing'"),
+            (lambda: counter._call("nothing"), TypeError, "the object has no method 'nothing'"),
+            (lambda: jit.script(nn.Linear(1, 1))._c.get("nothing"), AttributeError,
+             "Linear has no attribute 'nothing'"),
             (lambda: jit.script(3), TypeError, "a function, class or module is expected, not int"),
             (lambda: jit.script(int), TypeError, "cannot be compiled; pass an instance of a module"),
             (lambda: jit.CompilationUnit("def f(): return 1").g, AttributeError,

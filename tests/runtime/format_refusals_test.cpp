@@ -115,6 +115,8 @@ TEST(FormatRefusals, Percent) {
            {"%c", -1, "OverflowError: %c arg not in range(0x110000)"},
            {"%d", std::nan(""), "ValueError: cannot convert float NaN to integer"},
            {"%d", 1e300, "OverflowError: %d: cannot convert float 1e+300 to a 64-bit int"},
+           {"%d", Tensor::zeros({2}, DType::Long),
+            "TypeError: only tensors of one element can be converted to numbers"},
            {"%q", 3, "ValueError: The specifier %q is not supported in format strings"},
        }) {
     EXPECT_EQ(errorOf("aten::percentFormat", c.format, c.value), c.message) << c.format;

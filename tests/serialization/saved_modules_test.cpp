@@ -122,6 +122,10 @@ TEST(StateDictTest, OneErrorListsAllThatDoesNotFit) {
               AllOf(HasSubstr("missing: 0.offset, last.offset"), HasSubstr("unexpected: other"),
                     HasSubstr("last.weight (expected float32[2, 2], got float32[3, 2])")));
   EXPECT_EQ(module.submodule("0").attr("weight").toTensor().data<float>()[0], 0.5f);
+  state->set("last.weight", compile("def main(x: Tensor):\n    return x.to_sparse()\n")
+                                .call("main", {filled({2, 2}, 9)}));
+  EXPECT_THAT(messageOf([&] { module.loadStateDict(IValue(state)); }),
+              HasSubstr("last.weight (expected a dense tensor, got a sparse one)"));
   state->set("last.weight", filled({2, 2}, 9));
   const Module::StateMismatch mismatch = module.loadStateDict(IValue(state), /*strict=*/false);
   EXPECT_EQ(mismatch.missing.size(), 2u);

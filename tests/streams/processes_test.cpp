@@ -175,26 +175,36 @@ TEST(ProcessPipelineTest, ErrorsNameProcessItemAndStage) {
 }
 
 TEST(ProcessPipelineTest, AnInterruptEndsIt) {
-  const auto errors =
-      together(2,
-               [](Messages& messages, const Streamed& net) {
-                 if (messages.rank() > 0) return serveProcessPipeline(messages, net.graph);
-                 ProcessPipeline pipeline(messages, net.graph, net.plan());
-                 PipelineOptions options;
-                 const auto interrupt = std::make_shared<std::atomic<bool>>(false);
-                 options.interrupt = interrupt;
-                 EXPECT_THAT(errorOf([&] {
-                               pipeline.run(
-                                   [&](int64_t i) -> std::optional<std::vector<IValue>> {
-                                     if (i == 3) interrupt->store(true);
-                                     return itemOf(i);
-                                   },
-                                   [](int64_t, IValue) {}, options);
-                             }),
-                             HasSubstr("the run was interrupted"));
-               },
-               {kNet});
-  EXPECT_THAT(errors[1], HasSubstr("the run was interrupted"));
+  // While there are items, and while results are waited for.
+  for (const bool at_the_end : {false, true}) {
+    const auto errors =
+        together(2,
+                 [at_the_end](Messages& messages, const Streamed& net) {
+                   if (messages.rank() > 0) return serveProcessPipeline(messages, net.graph);
+                   ProcessPipeline pipeline(messages, net.graph, net.plan());
+                   PipelineOptions options;
+                   const auto interrupt = std::make_shared<std::atomic<bool>>(false);
+                   options.interrupt = interrupt;
+                   EXPECT_THAT(errorOf([&] {
+                                 pipeline.run(
+                                     [&](int64_t i) -> std::optional<std::vector<IValue>> {
+                                       if (at_the_end && i == 1) return std::nullopt;
+                                       if (i == 3) interrupt->store(true);
+                                       return itemOf(i);
+                                     },
+                                     [&](int64_t, IValue) {
+                                       if (!at_the_end) return;
+                                       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                                       interrupt->store(true);
+                                       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                                     },
+                                     options);
+                               }),
+                               HasSubstr("the run was interrupted"));
+                 },
+                 {kNet});
+    EXPECT_THAT(errors[1], HasSubstr("the run was interrupted"));
+  }
 }
 
 TEST(ProcessPipelineTest, WhatReadsAndTakesItemsMayFail) {

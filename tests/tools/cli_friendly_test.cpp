@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/ivalue.h"
@@ -153,6 +154,21 @@ def main(x: Tensor, n: int) -> Tensor:
   o = cli({"graph", script, "--function", "main", "--svg"}, "PATH=/nowhere");
   EXPECT_EQ(o.code, 1);
   EXPECT_THAT(o.err, HasSubstr("Graphviz's program dot"));
+  // What keeps it from drawing is told.
+  const std::string folder = temporary("programs");
+  std::filesystem::create_directories(folder);
+  write("programs/dot", "#!/bin/sh\nexit 3\n");
+  std::filesystem::permissions(folder + "/dot", std::filesystem::perms::owner_all);
+  const auto drawn = [&](const std::string& before) {
+    const Outcome outcome = cli({"graph", script, "--function", "main", "--svg"}, before);
+    EXPECT_EQ(outcome.code, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(drawn("PATH=" + folder), HasSubstr("--svg: dot failed"));
+  EXPECT_THAT(drawn("prlimit --nofile=4"),
+              HasSubstr("--svg: a temporary file cannot be made: Too many open files"));
+  EXPECT_THAT(drawn("env --ignore-signal=XFSZ prlimit --fsize=900"),
+              HasSubstr("--svg: a temporary file cannot be written: File too large"));
   if (std::system("command -v dot >/dev/null 2>&1") == 0) {
     EXPECT_THAT(cli({"graph", script, "--function", "main", "--svg"}).out, HasSubstr("<svg"));
   }

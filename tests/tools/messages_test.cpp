@@ -6,7 +6,9 @@
 
 #include "core/tensor.h"
 #include "serialization/npy.h"
+#include "serialization/npz.h"
 #include "tests/tools/cli_testing.h"
+#include "wick.h"
 
 namespace wick {
 namespace {
@@ -53,7 +55,20 @@ class WrongUse : public testing::Test {
     write("many.json", R"({"queue": 0, "stages": []})");
     saveNpy(Tensor::full({}, 1.0, DType::Float), testing_cli::temporary("single.npy"));
     saveNpy(Tensor::full({4, 2}, 1.0, DType::Float), testing_cli::temporary("x.npy"));
+    saveNpz({{"other", Tensor::full({2}, 1.0, DType::Float)}},
+            testing_cli::temporary("weights.npz"));
     write("plain.pt", "");
+    write("wrong.py", "def main(x: Tensor) -> Tensor:\n    return (x + 1).view([3])\n");
+    write("nan.py", "def main(x: Tensor) -> Tensor:\n    return torch.log(x - 1)\n");
+    ModuleBuilder builder("Net");
+    builder.registerParameter("weight", Tensor::full({2}, 1.0, DType::Float));
+    builder.define(
+        "def forward(self, x: Tensor) -> Tensor:\n    return x * self.weight\n"
+        "def look(self, inputs: Tuple[Tensor], result: Tensor) -> None:\n    return None\n");
+    const Module net = builder.build();
+    net.save(testing_cli::temporary("net.pt"));
+    net.type()->addForwardHook(net.type()->findMethod("look"));
+    net.save(testing_cli::temporary("hooked.pt"));
   }
 
   static void check(const std::vector<Wrong>& all, int code) {
@@ -89,6 +104,10 @@ TEST_F(WrongUse, OfFlagsIsTold) {
            "--winograd is for models that run on the CPU"},
           {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --arch sm_90",
            "--arch is for models that run on CUDA devices"},
+          {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --device cuda --arch 80",
+           "--arch: expected architectures like sm_80,sm_90, got '80'"},
+          {"build FILES/hooked.pt --input 2xf32 --output FILES/d",
+           "build: the module has hooks, so it cannot be compiled"},
           {"profile FILES/one.py --input [1.] --prepare", "--prepare: "},
           {"pipeline DIGITS --input 1x1x28x28xf32 --output FILES/o.npy --run FILES/x.npy",
            "expected a name that ends in .pt"},
@@ -128,6 +147,13 @@ TEST_F(WrongUse, OfFilesIsTold) {
            "cluster: expected at most 65536 machines"},
           {"train DIGITS --data FILES/x.npy --loss mse --output FILES/t.pt",
            "holds one tensor; give the file of the targets behind it"},
+          {"train FILES/net.pt --data FILES/x.npy FILES/x.npy --loss mse --weights "
+           "FILES/weights.npz --output FILES/t.pt",
+           "weights.npz: loadStateDict: the state does not fit"},
+          {"pipeline FILES/wrong.py --input 8xf32 --chunk 2", "shape '[3]' is invalid"},
+          {"profile FILES/wrong.py --input 8xf32", "shape '[3]' is invalid"},
+          {"pipeline FILES/nan.py --input 8xf32=zeros --chunk 2 --verify",
+           "--verify: the pieces differ from one call by nan of the largest number"},
       },
       1);
 }

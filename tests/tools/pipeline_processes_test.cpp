@@ -183,6 +183,14 @@ TEST_F(PipelineProcessesTest, WhatSeveralProcessesCannotDo) {
   EXPECT_EQ(codeOf(one), 1);
   EXPECT_THAT(readText(temporary("rank0.err")), HasSubstr("expected at least 2 stages"));
   EXPECT_THAT(readText(temporary("rank1.err")), HasSubstr("process 0: expected at least 2 stages"));
+  const std::string looks = " " + kProgram + " pipeline " + script_ + " --stream -";
+  const pid_t other = start(common + "1" + looks, "rank1");
+  EXPECT_EQ(codeOf(start(common + "0" + looks, "rank0")), 2);
+  EXPECT_EQ(codeOf(other), 2);
+  for (const char* rank : {"rank0.err", "rank1.err"}) {
+    EXPECT_THAT(readText(temporary(rank)),
+                HasSubstr("several processes: expected items, neither --chunk nor --stream alone"));
+  }
   const Outcome endless = cli({"pipeline", script_, "--input", "1x64x64xf32", "--keep", kept_});
   EXPECT_THAT(endless.err, HasSubstr("--keep: expected --run or --items"));
 }

@@ -408,6 +408,38 @@ TEST(TrainTest, SaysWhatIsWrong) {
   EXPECT_THAT(failure(data, {"--resume"}, "cross_entropy", 2), HasSubstr("--checkpoint"));
   EXPECT_THAT(failure(data, {}, "crossentropy", 2), HasSubstr("--loss: expected cross_entropy"));
   EXPECT_THAT(failure(data, {"--checkpoint", data, "--resume"}), HasSubstr("no checkpoint"));
+  // Checkpoints of another kind, or that were changed.
+  const std::string point = temporary("changed.checkpoint");
+  const auto resumed = [&] { return failure(data, {"--checkpoint", point, "--resume"}); };
+  std::filesystem::remove(point);
+  ASSERT_EQ(cli({"train", net, "--data", data, "--loss", "cross_entropy", "--epochs", "1",
+                 "--checkpoint", point, "--output", temporary("unchanged.pt")})
+                .code,
+            0);
+  const IValue checkpoint = loadValue(point);
+  const auto with_other = [](const IValue& dict, const char* name, IValue value) {
+    auto made = makeRef<DictObject>(types::String(), types::Any());
+    for (const auto& [key, part] : dict.toDict().items()) made->set(key, part);
+    made->set(IValue(name), std::move(value));
+    return IValue(std::move(made));
+  };
+  const auto changed = [&](const char* name, IValue value) {
+    saveValue(with_other(checkpoint, name, std::move(value)), point);
+    return resumed();
+  };
+  const IValue trainer = *checkpoint.toDict().find(IValue("trainer"));
+  auto unknown = makeRef<DictObject>(types::String(), types::Any());
+  unknown->set(IValue("nothing"), IValue(3));
+  EXPECT_THAT(changed("format", "other"),
+              HasSubstr("changed.checkpoint is no checkpoint of a training"));
+  EXPECT_THAT(changed("settings", 3),
+              HasSubstr("changed.checkpoint: expected Dict[str, str], got int"));
+  EXPECT_THAT(changed("trainer", 3),
+              HasSubstr("changed.checkpoint: the state of a training has no 'steps'"));
+  EXPECT_THAT(changed("trainer", with_other(trainer, "attributes", IValue(std::move(unknown)))),
+              HasSubstr("Net has no attribute 'nothing'"));
+  EXPECT_THAT(changed("record", 3), HasSubstr("changed.checkpoint: the record of a training has "
+                                              "no table 'losses'"));
   EXPECT_THAT(failure(temporary("nothing.npz")), HasSubstr("nothing.npz"));
 
   const std::string frozen = temporary("frozen.pt");

@@ -2,6 +2,7 @@
 #include "runtime/kernels/normalization.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
@@ -254,7 +255,8 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
   size_t c_count = static_cast<size_t>(channels), each = c_count / static_cast<size_t>(groups);
   for (size_t r = 0; r < rows; ++r) {
     mean[r] = statistics[r].mean;
-    rstd[r] = 1 / std::sqrt(statistics[r].variance + eps);
+    rstd[r] = x.numel() > 0 ? 1 / std::sqrt(statistics[r].variance + eps)
+                            : std::numeric_limits<double>::quiet_NaN();
   }
   for (size_t i = 0; i < n; ++i) {
     size_t c = i % c_count, r = i / each;
@@ -322,6 +324,10 @@ Triple layerNormalize(const char* op, const Tensor& input, const DimVector& shap
   normalization::normalizeRows(op, x, width, parameter(weight), parameter(bias), eps, out, mean,
                                rstd);
   if (!statistics) return {out.to(dtype), mean, rstd};
+  if (width == 0) {
+    mean.fill(0);
+    rstd.fill(std::numeric_limits<double>::quiet_NaN());
+  }
   return {out.to(dtype), mean.to(dtype), rstd.to(dtype)};
 }
 

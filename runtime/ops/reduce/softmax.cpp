@@ -82,7 +82,6 @@ struct LogSumExpOp {
 Tensor complexLogSumExp(const Tensor& x, const DimVector& dim, bool keepdim) {
   static const OperatorHandle kAmax("aten::amax", ""), kIsInf("aten::isinf", ""),
       kReal("aten::real", "");
-  if (x.numel() == 0) return ops::log(ops::sumDims(ops::exp(x), dim, keepdim));
   Tensor most = kAmax(kReal(x), dim, true);
   most = ops::maskedFill(most, kIsInf(most), 0.0);
   const Tensor sum = ops::sumDims(ops::exp(ops::sub(x, most)), dim, true);
@@ -91,6 +90,7 @@ Tensor complexLogSumExp(const Tensor& x, const DimVector& dim, bool keepdim) {
 }
 
 Tensor logsumexp(const Tensor& self, const DimVector& dim, bool keepdim) {
+  if (self.numel() == 0) return ops::log(ops::sumDims(ops::exp(self), dim, keepdim));
   if (isComplex(self.dtype())) return complexLogSumExp(self, dim, keepdim);
   Tensor x = isIntegral(self.dtype(), true) ? self.to(defaultDType()) : self;
   if (!x.device().isCpu()) {

@@ -70,6 +70,19 @@ TEST(Calls, ArgumentsAndResultsPassThroughFrames) {
   EXPECT_EQ(callFunction(*h, {5}).toInt(), 27);
 }
 
+TEST(Calls, AUnitHasOneFunctionOfAName) {
+  Unit unit;
+  unit.define("f", "graph(%x : int):\n  return (%x)\n");
+  try {
+    unit.define("f", "graph(%x : int):\n  return (%x)\n");
+    ADD_FAILURE() << "it was defined twice";
+  } catch (const CompileError& e) {
+    EXPECT_NE(std::string(e.what()).find("the function '__torch__.f' is defined twice"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
 TEST(Calls, ErrorsCarryTheStackOfTheScript) {
   Unit u;
   GraphFunction* f = u.define("f", kFail);
