@@ -1,14 +1,15 @@
 // A thread that is in the engine is counted once, however often it enters. Who forks closes the gate,
 // waits until the count is zero and the compile thread rests, forks, and opens it again. It holds
 // no GIL meanwhile, because those in the engine may need it to leave. Nothing here is a mutex, which the
-// child could not repair.
+// child could not repair, and nobody waits for ever: what programs of Python do before they fork may wait
+// for a thread that waits here.
 #include "python/fork_gate.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "python/object.h"
 #include "runtime/compile_queue.h"
@@ -27,29 +28,35 @@ std::atomic<int> inside{0};  // threads
 std::atomic<bool> closed{false};
 // Of the calling thread: entries that it has not left.
 thread_local constinit int depth = 0;
-// Belongs to who closed the gate.
+// Whether the calling thread has closed the gate.
+thread_local constinit bool closes = false;
+// Belongs to who closed it.
 std::optional<CompilePause> pause;
 
-void open() noexcept {
-  pause.reset();
-  closed.store(false);
-  closed.notify_all();
+// Until the condition holds or the time is over.
+template <class Condition>
+void waitFor(Clock::time_point end, Condition holds) {
+  while (!holds() && Clock::now() < end) std::this_thread::sleep_for(kLook);
 }
 
 PyObject* beforeFork(PyObject*, PyObject*) {
   // Others may wait for what a thread in the engine holds, so it does not wait for them.
   if (depth++ > 0) Py_RETURN_NONE;
   PyThreadState* const state = PyEval_SaveThread();
-  while (closed.exchange(true)) closed.wait(true);
   const Clock::time_point end = Clock::now() + kLongestWait;
-  while (inside.load() > 0 && Clock::now() < end) std::this_thread::sleep_for(kLook);
-  pause.emplace(end);
+  waitFor(end, [] { return closes = !closed.exchange(true); });
+  waitFor(end, [] { return inside.load() == 0; });
+  if (closes) pause.emplace(end);
   PyEval_RestoreThread(state);
   Py_RETURN_NONE;
 }
 
 PyObject* afterForkInParent(PyObject*, PyObject*) {
-  if (--depth == 0) open();
+  --depth;
+  if (std::exchange(closes, false)) {
+    pause.reset();
+    closed.store(false);
+  }
   Py_RETURN_NONE;
 }
 
@@ -57,7 +64,9 @@ PyObject* afterForkInChild(PyObject*, PyObject*) {
   --depth;
   // The other threads are gone, whether they were in the engine or had closed the gate themselves.
   inside.store(depth > 0 ? 1 : 0);
-  open();
+  closes = false;
+  pause.reset();
+  closed.store(false);
   Py_RETURN_NONE;
 }
 
@@ -65,12 +74,20 @@ PyObject* afterForkInChild(PyObject*, PyObject*) {
 
 void enterEngine() noexcept {
   if (depth++ > 0) return;
-  for (;;) {
+  inside.fetch_add(1);
+  if (!closed.load()) return;
+  inside.fetch_sub(1);
+  bool counted = false;
+  waitFor(Clock::now() + kLongestWait, [&] {
     inside.fetch_add(1);
-    if (!closed.load()) return;
-    inside.fetch_sub(1);
-    closed.wait(true);
-  }
+    counted = !closed.load();
+    if (!counted) inside.fetch_sub(1);
+    return counted;
+  });
+  if (counted) return;
+  // Who forks may wait for this thread, which is not to be held up at every entry.
+  closed.store(false);
+  inside.fetch_add(1);
 }
 
 void leaveEngine() noexcept {

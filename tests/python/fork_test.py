@@ -3,6 +3,8 @@
 import itertools
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -175,6 +177,31 @@ def both(x: Tensor) -> Tensor:
         for thread in threads:
             thread.join()
         self.assertEqual(found, ["[2.0, 2.0]"] * 30)
+
+    def test_what_waits_before_a_fork_ends(self):
+        # A thread that must wait for the fork holds a lock that is taken before it.
+        script = """
+import os, threading, time
+held = threading.Lock()
+os.register_at_fork(before=held.acquire, after_in_parent=held.release, after_in_child=held.release)
+from wick import torch
+def work():
+    with held:
+        for _ in range(100):
+            (torch.ones(2) * 2).tolist()
+            time.sleep(0.01)
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    (torch.ones(2) * 2).tolist()
+    os._exit(5)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.stdout, done.stderr), ("5\n", ""))
 
     def test_a_hook_forks(self):
         found = []
