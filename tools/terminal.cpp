@@ -98,13 +98,13 @@ std::string paint(FILE* stream, Paint how, std::string_view text) {
   return out;
 }
 
-std::string paintError(FILE* stream, std::string_view given) {
-  const std::string message = shownOn(stream, given);
-  if (!showsColors(stream)) return message;
+std::string paintError(FILE* stream, std::string_view message) {
+  std::string shown = shownOn(stream, message);
+  if (!showsColors(stream)) return shown;
   std::string out;
-  for (size_t begin = 0; begin < message.size();) {
-    const size_t end = std::min(message.find('\n', begin), message.size());
-    const std::string_view line = std::string_view(message).substr(begin, end - begin);
+  for (size_t begin = 0; begin < shown.size();) {
+    const size_t end = std::min(shown.find('\n', begin), shown.size());
+    const std::string_view line = std::string_view(shown).substr(begin, end - begin);
     if (begin == 0) {
       out += paint(stream, Paint::Red, line);
     } else if (isCaretLine(line)) {
@@ -112,7 +112,7 @@ std::string paintError(FILE* stream, std::string_view given) {
     } else {
       out += line;
     }
-    if (end < message.size()) out += '\n';
+    if (end < shown.size()) out += '\n';
     begin = end + 1;
   }
   return out;

@@ -153,9 +153,9 @@ NamedTensors tensorsOf(const std::string& path) {
   return namedTensors(LoadedFile::load(path).module().stateDict());
 }
 
-void print(const std::string& given) {
-  const std::string text = shownOn(stdout, given);
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+void print(const std::string& text) {
+  const std::string shown = shownOn(stdout, text);
+  const bool written = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size();
   WICK_CHECK(written && std::fflush(stdout) == 0, "standard output cannot be written");
 }
 
