@@ -1,4 +1,5 @@
 // Operators, classes and plugins of capi/wick.h.
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -21,6 +22,9 @@ class Handles {
     for (wick_value& v : values_) pointers_.push_back(&v);
   }
   wick_value* const* data() const { return pointers_.data(); }
+  bool has(const wick_value* handle) const {
+    return std::ranges::find(pointers_, handle) != pointers_.end();
+  }
 
  private:
   std::vector<wick_value> values_;
@@ -37,6 +41,17 @@ class Stored {
     for (wick_value* v : handles_) delete v;
   }
   wick_value** data() { return handles_.data(); }
+  // Lets go of what may not be freed here: an argument's handle, and one that stands there twice. Whether
+  // there was such a one.
+  bool disown(const Handles& arguments) {
+    bool any = false;
+    for (auto it = handles_.begin(); it != handles_.end(); ++it) {
+      if (!*it || (!arguments.has(*it) && std::find(handles_.begin(), it, *it) == it)) continue;
+      *it = nullptr;
+      any = true;
+    }
+    return any;
+  }
   IValue take(size_t i) {
     if (!handles_[i]) throw RuntimeError(fmt::format("its function stored no result {}", i));
     return std::move(handles_[i]->value);
@@ -53,7 +68,13 @@ ExtensionFunction functionOf(wick_function function, void* data) {
     Stored stored(results.size() + 1);
     const uint64_t before = notedFailures();
     const wick_status status = function(data, handles.data(), arguments.size(), stored.data());
+    const bool wrong = stored.disown(handles);
     if (status != WICK_OK) throwLastError(status, before);
+    if (wrong) {
+      throw RuntimeError(
+          "its function stored an argument's handle, or one handle twice; wick_value_copy makes "
+          "another");
+    }
     for (size_t i = 0; i < results.size(); ++i) results[i] = stored.take(i);
   };
 }
@@ -95,6 +116,18 @@ Ref<Held> hold(const std::string& qualified_name, void* held) {
     throwUsage("{} is no class that wick_extension_add made", qualified_name);
   }
   return makeRef<Held>(held, found->second.free_held, found->second.data);
+}
+
+// Gives `use` what will free `held`. When that fails `held` stays the caller's.
+template <class F>
+void handOver(const std::string& qualified_name, void* held, F use) {
+  const Ref<Held> made = hold(qualified_name, held);
+  try {
+    use(made);
+  } catch (...) {
+    made->free_held = nullptr;
+    throw;
+  }
 }
 
 void addClass(Extension& extension, const wick_class& c) {
@@ -198,7 +231,8 @@ wick_status wick_object_hold(wick_value* object, void* held) {
   return guarded([&] {
     const IValue& value = known(object, kName, "object").value;
     if (!value.isObject()) throwUsage("{}: expected an object, got {}", kName, value.tagName());
-    detail::holdObject(value, hold(value.toObject().type()->name(), held));
+    handOver(value.toObject().type()->name(), held,
+             [&](const Ref<Held>& made) { detail::holdObject(value, made); });
   });
 }
 
@@ -207,7 +241,7 @@ wick_status wick_object_new(const char* class_name, void* held, wick_value** obj
   return guarded([&] {
     const std::string name = qualified(&known(class_name, kName, "class_name"));
     known(object, kName, "object");
-    give(makeNative(name, hold(name, held)), object);
+    handOver(name, held, [&](const Ref<Held>& made) { give(makeNative(name, made), object); });
   });
 }
 

@@ -1,4 +1,7 @@
 // Values of capi/wick.h.
+#include <algorithm>
+#include <span>
+
 #include "capi/guard.h"
 #include "core/conform.h"
 #include "core/dlpack.h"
@@ -295,6 +298,11 @@ wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t 
     if (bytes > 0 && !data) throwUsage("{}: data must not be NULL", kName);
     Tensor tensor = Tensor::empty(shape, type);
     if (bytes > 0) std::memcpy(tensor.rawData(), data, bytes);
+    if (type == DType::Bool) {
+      // Kernels believe that a bool is 0 or 1.
+      const std::span all(static_cast<uint8_t*>(tensor.rawData()), bytes);
+      std::ranges::transform(all, all.begin(), [](uint8_t byte) { return byte != 0; });
+    }
     return IValue(tensor);
   });
 }

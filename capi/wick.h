@@ -58,7 +58,9 @@ typedef enum wick_status {
   WICK_ERROR_COMPILE = 2,     /* the source is not valid */
   WICK_ERROR_RUNTIME = 3,     /* the program raised, or an operator refused its arguments */
   WICK_ERROR_LOAD = 4,        /* a file is not what it claims to be, or cannot be read */
-  WICK_ERROR_MEMORY = 5,      /* a limit of memory, or memory itself, is exhausted */
+  WICK_ERROR_MEMORY = 5,      /* a limit of memory, or memory itself, is exhausted; one tensor, text or
+                                 list that wick_set_memory_limit does not allow is
+                                 WICK_ERROR_RUNTIME, a RuntimeError as in PyTorch */
   WICK_ERROR_TIME = 6,        /* a limit of time or steps is exhausted */
   WICK_ERROR_INTERRUPTED = 7, /* wick_interrupt_set was called */
   WICK_ERROR_INTERNAL = 8     /* a bug of Wick */
@@ -66,7 +68,7 @@ typedef enum wick_status {
 
 typedef struct wick_error {
   wick_status status;
-  const char* message;    /* the whole text, ready to print */
+  const char* message;    /* the whole text, ready to print; what a program raised has \x00 for zeros */
   const char* class_name; /* what the program raised: "ValueError"; else "" */
   const char* file;       /* the place in the source, as far as there is one; else "" */
   size_t line;            /* from 1; 0: no place */
@@ -254,7 +256,8 @@ typedef struct wick_tensor {
   int contiguous;         /* 1: row-major without gaps */
 } wick_tensor;
 
-/* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. */
+/* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. Of booleans every
+ * byte but 0 is true. */
 WICK_API wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t dims,
                                           const void* data, size_t bytes, wick_value** value);
 /* How a tensor lies in memory. Writing through `data` changes the tensor for everybody.
@@ -283,7 +286,8 @@ WICK_API wick_status wick_value_to_dlpack_versioned(const wick_value* value,
 /* What an operator or method does: stores a new handle for each result of its schema through
  * `results`, whose entries are NULL before. The arguments are handles for the time of the call. On
  * failure it returns what the wick_ function returned that failed, or wick_fail(...); handles that it
- * stored are freed. Called from any thread, and from several at a time. */
+ * stored are freed. An argument's own handle is no result, and no handle is two: wick_value_copy makes
+ * another. Called from any thread, and from several at a time. */
 typedef wick_status (*wick_function)(void* data, wick_value* const* arguments, size_t num_arguments,
                                      wick_value** results);
 
@@ -336,7 +340,8 @@ WICK_API wick_status wick_extension_add(const wick_extension* extension);
 
 /* What an object of a class "NAMESPACE.NAME" holds. Valid as long as the object. */
 WICK_API wick_status wick_object_held(const wick_value* object, const char* class_name, void** held);
-/* In __init__: what the new object holds, which belongs to it from then on. */
+/* In __init__, once: what the new object holds, which belongs to it from then on; when this fails it
+ * stays the caller's. */
 WICK_API wick_status wick_object_hold(wick_value* object, void* held);
 /* A new object, which owns `held`; when this fails it stays the caller's. */
 WICK_API wick_status wick_object_new(const char* class_name, void* held, wick_value** object);

@@ -24,6 +24,14 @@ std::string bounded(std::string message) {
   return message;
 }
 
+// what() ends at the first zero byte, so that the text would.
+std::string withoutZeros(std::string text) {
+  for (size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\x00");
+  }
+  return text;
+}
+
 }  // namespace
 
 CompileError::CompileError(SourceRange range, const std::string& message)
@@ -54,7 +62,7 @@ void RuntimeError::rebuild() {
       message_ += fmt::format("in {}\n{}", frame->function, userRange(frame->range).highlight());
     }
   }
-  message_ += class_name_ + ": " + brief_;
+  message_ += class_name_ + ": " + withoutZeros(brief_);
 }
 
 InternalError::InternalError(const char* file, int line, const std::string& message)

@@ -284,6 +284,9 @@ void throwOtherClass(const std::type_info& type, const IValue& object) {
 void holdObject(const IValue& object, Ref<RefCounted> held) {
   WICK_CHECK(object.isObject() && nativeClassOf(*object.toObject().type()),
              "expected an object of an extension's class, got {}", object.tagName());
+  // Methods that run at the time may use what it holds.
+  WICK_CHECK(!object.toObject().slot(0).isCapsule(), "{}: the object has been made already",
+             object.toObject().type()->annotation());
   object.toObject().setSlot(0, IValue::capsule(std::move(held)));
 }
 

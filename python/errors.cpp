@@ -161,11 +161,13 @@ void addErrorClasses(PyObject* module) {
 }
 
 WithGil::WithGil() : usable_(!finalizing()) {
+  continueInPython();
   if (usable_) state_ = PyGILState_Ensure();
 }
 
 WithGil::~WithGil() {
   if (usable_) PyGILState_Release(state_);
+  returnFromPython();
 }
 
 SharedObject::~SharedObject() {

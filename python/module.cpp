@@ -146,6 +146,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     check(PyModule_AddObjectRef(module.get(), "default_generator", generator.get()));
     check(PyModule_AddStringConstant(module.get(), "__version__", wick::version()));
     watchInterrupts();
+    check(watchForks() ? 0 : -1);
     return module.leak();
   });
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "python/fork_gate.h"
+
 namespace wick::python {
 
 // Thrown where a Python exception is set already.
@@ -87,8 +89,11 @@ PyCFunction methodOf(F* function) {
 // Lets other threads of Python run while C++ computes.
 class WithoutGil {
  public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil() : state_(PyEval_SaveThread()) { enterEngine(); }
+  ~WithoutGil() {
+    leaveEngine();
+    PyEval_RestoreThread(state_);
+  }
   WithoutGil(const WithoutGil&) = delete;
 
  private:

@@ -229,13 +229,16 @@ thread_local int compile_turns = 0;
 CompileTurn::CompileTurn() {
   if (compile_turns == 0) {
     const WithoutGil others;
+    enterEngine();
     compileMutex().lock();
   }
   ++compile_turns;
 }
 
 CompileTurn::~CompileTurn() {
-  if (--compile_turns == 0) compileMutex().unlock();
+  if (--compile_turns > 0) return;
+  compileMutex().unlock();
+  leaveEngine();
 }
 
 const std::shared_ptr<CompilationUnit>& scriptUnit() {

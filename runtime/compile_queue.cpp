@@ -31,6 +31,8 @@ thread_local constinit bool on_compile_thread = false;
 // Never destroyed: programs may still run while the process ends.
 class CompileQueue {
  public:
+  using Clock = std::chrono::steady_clock;
+
   static CompileQueue& instance() {
     static CompileQueue& queue = *new CompileQueue;
     return queue;
@@ -78,11 +80,21 @@ class CompileQueue {
   // somebody waits for them.
   void rest() { stop(/*for_good=*/false); }
 
+  void pause(Clock::time_point end) {
+    std::unique_lock lock(mutex_);
+    ++pauses_;
+    changed_.wait_until(lock, end, [&] { return !busy_; });
+  }
+  void unpause() {
+    std::lock_guard lock(mutex_);
+    --pauses_;
+    changed_.notify_all();
+  }
+
   // Drops the jobs that wait, and waits for the one that runs.
   void end() { stop(/*for_good=*/true); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct LaterJob {
     Clock::time_point earliest;
     Clock::time_point from;
@@ -144,6 +156,10 @@ class CompileQueue {
     on_compile_thread = true;
     std::unique_lock lock(mutex_);
     while (!ended_ && resting_ == 0) {
+      if (pauses_ > 0) {
+        changed_.wait(lock);
+        continue;
+      }
       if (jobs_.empty()) {
         if (later_.empty()) {
           changed_.wait(lock);
@@ -181,6 +197,7 @@ class CompileQueue {
   int waiting_ = 0;              // threads in wait()
   bool busy_ = false;
   bool ended_ = false;
+  int pauses_ = 0;
   int resting_ = 0;      // calls of stop() that wait for the thread
   bool wanted_ = false;  // meanwhile
   uint64_t jobs_done_ = 0;
@@ -220,6 +237,14 @@ CompileHold::~CompileHold() {
   if (--holds.depth > 0 || !holds.submitted) return;
   holds.submitted = false;
   CompileQueue::instance().release();
+}
+
+CompilePause::CompilePause(std::chrono::steady_clock::time_point end) {
+  CompileQueue::instance().pause(end);
+}
+
+CompilePause::~CompilePause() {
+  CompileQueue::instance().unpause();
 }
 
 void submitCompile(std::function<void()> job, CompileStart start) {

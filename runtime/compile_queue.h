@@ -28,6 +28,16 @@ class CompileHold {
 };
 inline constexpr std::chrono::milliseconds kLongestHold{300};
 
+// While it lives no job begins on the compile thread. Making it waits for the one that runs, but no longer than
+// until `end`. The process may be forked meanwhile: no lock of the compiler is taken then.
+class CompilePause {
+ public:
+  explicit CompilePause(std::chrono::steady_clock::time_point end);
+  ~CompilePause();
+  CompilePause(const CompilePause&) = delete;
+  CompilePause& operator=(const CompilePause&) = delete;
+};
+
 // Runs `job` on the compile thread; here and now when jitMode() is Sync. Jobs must not throw. Those
 // that have not begun when the process ends are dropped; those that have not when its initial
 // thread ends and it goes on wait until something else is submitted or waited for. Thread-safe.

@@ -1,7 +1,10 @@
 #include "runtime/thread_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "core/error.h"
 #include "core/processors.h"
@@ -164,8 +167,35 @@ ThreadPool& ThreadPool::global() {
     pool =
         new ThreadPool(global_size != 0 ? global_size : static_cast<size_t>(availableProcessors()));
     global_pool.store(pool, std::memory_order_release);
+    watchForks();
   }
   return *pool;
+}
+
+void ThreadPool::watchForks() {
+  pthread_atfork([] { global().mutex_.lock(); }, [] { global().mutex_.unlock(); },
+                 [] { global().goOnInFork(); });
+}
+
+// With the mutex held. A fork of the process has none of the threads, but for the one that forked.
+void ThreadPool::goOnInFork() {
+  std::vector<std::thread> here;
+  for (std::thread& thread : threads_) {
+    if (thread.get_id() == std::this_thread::get_id()) {
+      here.push_back(std::move(thread));
+    } else {
+      thread.detach();
+    }
+  }
+  threads_ = std::move(here);
+  alive_ = running_ = threads_.size();
+  blocked_ = 0;
+  // What waits belongs to runs of the other process. It stays, because what it holds may be in the
+  // middle of a change.
+  new std::deque<Task>(std::exchange(tasks_, {}));
+  // The threads that waited would be woken instead of others.
+  new (&changed_) std::condition_variable;
+  mutex_.unlock();
 }
 
 bool ThreadPool::setGlobalSize(size_t size) {

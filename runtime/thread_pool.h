@@ -43,6 +43,8 @@ class ThreadPool {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  static void watchForks();
+  void goOnInFork();
   void work();
   void runFirst(Lock& lock);
   void startThreadIfNeeded();

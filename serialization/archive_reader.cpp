@@ -43,7 +43,9 @@ constexpr uint64_t kEntryMemory = 256;
 
 class FileHandle {
  public:
-  explicit FileHandle(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // A pipe is refused, not waited for.
+  explicit FileHandle(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) throwLoadError("{}: {}", path, std::strerror(errno));
     struct stat info;
     if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -13,21 +13,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string shown(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
-}
-
 [[noreturn]] void refuse(size_t rule, const std::string& key, const std::string& expected,
                          const Json& found) {
   throw UsageError(fmt::format("overrides, rule {}: expected {} for \"{}\", found {}", rule + 1,
-                               expected, key, shown(found)));
+                               expected, key, shownJson(found)));
 }
 
 LayerRule ruleFrom(const Json& json, size_t index) {
   if (!json.is_object()) {
     throw UsageError(
         fmt::format("overrides, rule {}: expected an object in the list of \"layers\", found {}",
-                    index + 1, shown(json)));
+                    index + 1, shownJson(json)));
   }
   LayerRule rule;
   const auto text = [&](const std::string& key, const Json& value) {
@@ -106,8 +102,8 @@ Overrides parseOverrides(std::string_view text) {
     throw UsageError("overrides: expected an object with the list \"layers\" and nothing else");
   }
   if (!json["layers"].is_array()) {
-    throw UsageError(
-        fmt::format("overrides: expected a list for \"layers\", found {}", shown(json["layers"])));
+    throw UsageError(fmt::format("overrides: expected a list for \"layers\", found {}",
+                                 shownJson(json["layers"])));
   }
   Overrides overrides;
   for (const Json& rule : json["layers"]) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 #include "core/error_types.h"
@@ -23,6 +24,18 @@ Json parsedJson(std::string_view text, std::string_view what) {
   } catch (const typename Json::exception& e) {
     throw UsageError(fmt::format("{}: not JSON: {}", what, e.what()));
   }
+}
+
+// For messages: the beginning, in one line.
+template <class Json>
+std::string shownJson(const Json& json) {
+  constexpr size_t kMaxShown = 60;
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kMaxShown) return text;
+  size_t end = kMaxShown;
+  // Between two characters of UTF-8.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
 }
 
 }  // namespace wick::streams

@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "extensions/plugin.h"
+#include "runtime/interpreter/slow_paths.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -107,6 +108,12 @@ int complain(const char* message, int code) {
 }  // namespace
 
 int runCommand(int argc, const char* const* argv) {
+  [[maybe_unused]] static const PrintHandler as_usual =
+      setPrintHandler([](const std::string& line) {
+        const std::string shown = shownOn(stdout, line);
+        std::fwrite(shown.data(), 1, shown.size(), stdout);
+        std::fflush(stdout);
+      });
   try {
     runWithinLimits(parseOptions(argc, argv));
     return kDone;

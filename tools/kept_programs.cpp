@@ -1,6 +1,7 @@
 #include "tools/kept_programs.h"
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
 #include <compare>
@@ -18,10 +19,14 @@ namespace {
 struct Origin {
   std::string path;
   uint64_t device = 0, number = 0;
-  int64_t bytes = 0, seconds = 0, nanoseconds = 0;
+  int64_t bytes = 0, modified = 0, changed = 0;  // times in nanoseconds
   OptimizationLevel level{};
   friend bool operator==(const Origin&, const Origin&) = default;
 };
+
+int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
 
 std::optional<Origin> originOf(const std::string& path) {
   struct stat file {};
@@ -30,9 +35,18 @@ std::optional<Origin> originOf(const std::string& path) {
                 file.st_dev,
                 file.st_ino,
                 file.st_size,
-                file.st_mtim.tv_sec,
-                file.st_mtim.tv_nsec,
+                nanoseconds(file.st_mtim),
+                nanoseconds(file.st_ctim),
                 optimizationLevel()};
+}
+
+// Whether a later change would have another time: clocks of file systems have steps of up to ten
+// milliseconds.
+bool isSettled(const Origin& origin) {
+  constexpr int64_t kSteps = 30'000'000;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return origin.changed < nanoseconds(now) - kSteps;
 }
 
 struct Kept {
@@ -75,6 +89,7 @@ LoadedFile loadKept(const std::string& path) {
   if (found != programs.end()) {
     programs.splice(programs.begin(), programs, found);
   } else {
+    if (!isSettled(*origin)) return LoadedFile::load(path);
     programs.push_front({*origin, LoadedFile::load(path)});
     if (programs.size() > kMostKept) programs.pop_back();
   }

@@ -11,7 +11,7 @@ namespace wick::cli {
 void keepPrograms();
 
 // LoadedFile::load(), or a copy of what was loaded from the file before if the file is still the
-// same (by device, number, size and time of change) and the level of optimization too. Modules are
+// same (by device, number, size, and times of change) and the level of optimization too. Modules are
 // copied, so that nobody sees what another command changed; code is shared until a command writes to a
 // constant of it or moves it to a device. Keeps the
 // `kMostKept` programs that were asked for last. "-" is always read. Not thread-safe.

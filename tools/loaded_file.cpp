@@ -13,6 +13,7 @@
 #include "runtime/module_paths.h"
 #include "serialization/import.h"
 #include "tools/advice.h"
+#include "tools/terminal.h"
 
 namespace wick::cli {
 namespace {
@@ -107,7 +108,7 @@ void LoadedFile::tellErrors() const {
       fmt::format("\n{} does not compile as a whole (see also the command missing):\n", path_);
   for (const std::string& error : errors_) text += error + (error.ends_with('\n') ? "" : "\n");
   std::fflush(stdout);
-  std::fputs(text.c_str(), stderr);
+  std::fputs(shownOn(stderr, text).c_str(), stderr);
 }
 
 std::string placeOf(GraphFunction& outermost, const Node& node) {

@@ -1,7 +1,9 @@
 #include "tools/terminal.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace wick::cli {
@@ -30,7 +32,52 @@ bool isCaretLine(std::string_view line) {
   return first != std::string_view::npos && (line[first] == '~' || line[first] == '^');
 }
 
+// How many bytes the character of UTF-8 has that the text begins with; 0 when it begins with none.
+size_t characterLength(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  if (length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+// U+0000 to U+001f and U+007f to U+009f.
+bool isControl(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7f;
+  return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
 }  // namespace
+
+std::string harmless(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = characterLength(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    const bool plain = text[0] == '\n' || text[0] == '\t';
+    if (plain || (length > 0 && !isControl(character))) {
+      out += character;
+    } else {
+      for (const char byte : character) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+      }
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string shownOn(FILE* stream, std::string_view text) {
+  return isatty(fileno(stream)) == 1 ? harmless(text) : std::string(text);
+}
 
 bool showsColors(FILE* stream) {
   if (isSet("NO_COLOR")) return false;
@@ -52,11 +99,12 @@ std::string paint(FILE* stream, Paint how, std::string_view text) {
 }
 
 std::string paintError(FILE* stream, std::string_view message) {
-  if (!showsColors(stream)) return std::string(message);
+  std::string shown = shownOn(stream, message);
+  if (!showsColors(stream)) return shown;
   std::string out;
-  for (size_t begin = 0; begin < message.size();) {
-    const size_t end = std::min(message.find('\n', begin), message.size());
-    const std::string_view line = message.substr(begin, end - begin);
+  for (size_t begin = 0; begin < shown.size();) {
+    const size_t end = std::min(shown.find('\n', begin), shown.size());
+    const std::string_view line = std::string_view(shown).substr(begin, end - begin);
     if (begin == 0) {
       out += paint(stream, Paint::Red, line);
     } else if (isCaretLine(line)) {
@@ -64,7 +112,7 @@ std::string paintError(FILE* stream, std::string_view message) {
     } else {
       out += line;
     }
-    if (end < message.size()) out += '\n';
+    if (end < shown.size()) out += '\n';
     begin = end + 1;
   }
   return out;

@@ -1,4 +1,4 @@
-// Colours for whoever reads at a terminal.
+// What whoever reads at a terminal sees: colours, and nothing that steers the terminal.
 #pragma once
 
 #include <cstdio>
@@ -13,11 +13,18 @@ enum class Paint { Red, Yellow, Dim };
 // stream is, CLICOLOR_FORCE says yes, unless it is 0.
 bool showsColors(FILE* stream);
 
+// The text with its control characters, but for tabs and ends of lines, and bytes that are not UTF-8 as
+// escapes ("\x1b"): names and messages of files may come from anyone, and terminals obey them.
+std::string harmless(std::string_view text);
+
+// The text as it is written to the stream: harmless where that is a terminal.
+std::string shownOn(FILE* stream, std::string_view text);
+
 // The text in that colour when the stream shows colours, else as it is. Its last newlines stay
 // outside.
 std::string paint(FILE* stream, Paint how, std::string_view text);
 
-// A message of an error: its first line stands out, and the carets below source lines.
+// A message of an error, as shownOn(): its first line stands out, and the carets below source lines.
 std::string paintError(FILE* stream, std::string_view message);
 
 }  // namespace wick::cli

@@ -154,7 +154,8 @@ NamedTensors tensorsOf(const std::string& path) {
 }
 
 void print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const std::string shown = shownOn(stdout, text);
+  const bool written = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size();
   WICK_CHECK(written && std::fflush(stdout) == 0, "standard output cannot be written");
 }
 

@@ -7,14 +7,17 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/device_backend.h"
+#include "core/generator_state.h"
 #include "core/output_file.h"
 #include "core/processors.h"
 #include "distributed/messages/messages.h"
 #include "runtime/call.h"
 #include "runtime/compile_queue.h"
 #include "runtime/inference.h"
+#include "runtime/interpreter/slow_paths.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "streams/cuda/stage_devices.h"
@@ -22,6 +25,7 @@
 #include "streams/linear/merge.h"
 #include "streams/picture.h"
 #include "streams/processes/kept_items.h"
+#include "streams/processes/packet_bytes.h"
 #include "streams/processes/run.h"
 #include "streams/schedule/plan_picture.h"
 #include "streams/schedule/run.h"
@@ -217,6 +221,62 @@ streams::Plan makePlan(const Options& options, const streams::StreamGraph& graph
   return plan;
 }
 
+// Nothing that programs print is seen in the scope.
+class Silence {
+ public:
+  Silence() : before_(setPrintHandler({})) {}
+  ~Silence() { setPrintHandler(std::move(before_)); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  PrintHandler before_;
+};
+
+// The first filter whose results depend on the calls before; null when there is none.
+const streams::Filter* statefulIn(const streams::StreamGraph& graph) {
+  const auto found = std::ranges::find_if(graph.filters, &streams::Filter::stateful);
+  return found == graph.filters.end() ? nullptr : &*found;
+}
+
+void checkState(const Options& options, const streams::StreamGraph& graph) {
+  const streams::Filter* const stateful = statefulIn(graph);
+  if (!stateful) return;
+  const auto refuse = [&](const char* option, const char* because) {
+    throw UsageError(fmt::format(
+        "{}: filter '{}' writes what outlives a call, draws random numbers or prints, so {}",
+        option, stateful->name, because));
+  };
+  if (!options.pipeline.keep.empty()) refuse("--keep", "no later run could go on behind this one");
+  if (options.pipeline.verify) refuse("--verify", "calls beside the pipeline would change results");
+}
+
+// A program with state is measured as a copy, so that the first item finds what the file holds.
+streams::Costs measured(const Options& options, const LoadedFile& program,
+                        const streams::StreamGraph& graph, std::vector<IValue> example) {
+  std::optional<LoadedFile> copied;
+  Streamed copy;
+  if (statefulIn(graph)) {
+    copied = program.withModuleOfItsOwn();
+    GraphFunction& function = copied->function(options);
+    // Calls may write to their arguments.
+    const std::string bytes = streams::valueBytes(IValue(makeTuple(std::move(example))));
+    example = streams::valueOf(bytes, "example").elements();
+    copy.program = prepared(options, *copied, function);
+    if (options.pipeline.merge) copy.program = streams::mergeLinear(copy.program, example).first;
+    copy.graph = streamOf(options, *copied, function, copy.program);
+  }
+  streams::MeasureOptions measure;
+  if (!stageDevices(options).empty()) {
+    for (IValue& value : example) value = onDevice(value, defaultDevice());
+    measure.finish = [] { deviceBackend(DeviceType::CUDA).synchronize(defaultDevice()); };
+  }
+  if (!copied) return streams::measureCosts(graph, example, measure);
+  const Silence silence;
+  const DefaultGeneratorGuard nothing_drawn(GeneratorState::of(defaultGenerator()));
+  return streams::measureCosts(copy.graph, example, measure);
+}
+
 struct Outcome {
   const streams::StreamGraph& graph;
   const streams::Plan& plan;
@@ -362,6 +422,11 @@ streams::KeptItems::Facts factsOf(const Options& options) {
   std::string inputs;
   for (const std::string& input : options.inputs) inputs += input + " ";
   if (!options.inputs_file.empty()) inputs += streams::fileMark(options.inputs_file);
+  std::string plugins;
+  for (const std::string& plugin : options.plugins) {
+    // A name alone is looked up where the system has its libraries.
+    plugins += (plugin.find('/') == std::string::npos ? plugin : streams::fileMark(plugin)) + " ";
+  }
   return {{"model", streams::fileMark(options.file)},
           {"method", options.method.empty() ? options.function : options.method},
           {"--run", pipeline.data.empty() ? "" : streams::fileMark(pipeline.data)},
@@ -371,7 +436,8 @@ streams::KeptItems::Facts factsOf(const Options& options) {
           {"--merge", pipeline.merge ? "yes" : "no"},
           {"--optimize", options.optimize},
           {"--device", options.device},
-          {"--threads", fmt::format("{}", options.threads)}};
+          {"--threads", fmt::format("{}", options.threads)},
+          {"--plugin", plugins}};
 }
 
 // Runs the items and collects what is asked for.
@@ -405,7 +471,9 @@ class Runner {
     if (!items_.areGiven()) {
       count_ = options_.pipeline.items == 0 ? INT64_MAX : options_.pipeline.items;
     }
-    if (first_ < count_) warmUp();
+    first_ = std::min(first_, count_);
+    // Calls before the first item would change what a program with state gives for it.
+    if (first_ < count_ && !statefulIn(streamed_.graph)) warmUp();
     if (count_ == INT64_MAX) {
       const double seconds = options_.duration > 0 ? options_.duration : 2;
       end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -437,7 +505,7 @@ class Runner {
       if (shows) std::fputs("\r               \r", stderr);
       if (kept_) {
         kept_->sync();
-        if (!options_.output_file.empty()) results_ = kept_->read();
+        if (!options_.output_file.empty()) results_ = kept_->read(count_);
       }
       write();
       return report;
@@ -554,21 +622,24 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   std::optional<Items> given;
   if (!only_looks && (is_first || pipeline.merge))
     given.emplace(options, program, function, *streamed.program);
+  std::shared_ptr<GraphFunction> unmerged;
   if (pipeline.merge) {
     const auto [merged, report] = streams::mergeLinear(streamed.program, given->example());
-    if (pipeline.verify) checkMerged(*streamed.program, *merged, given->example());
-    streamed.program = merged;
+    unmerged = std::exchange(streamed.program, merged);
     if (!options.json && is_first) {
       print(fmt::format("{} linear filters merged into {}\n", report.before, report.after));
     }
   }
   if (pipeline.chunk > 0) {
+    if (unmerged && pipeline.verify) checkMerged(*unmerged, *streamed.program, given->example());
     if (!devices.empty()) throw CommandLineError("--chunk runs on the CPU");
     return runOverTime(options, streamed.program, given->example(), given->rows(),
                        [&](const Node& node) { return placeOf(function, node); });
   }
   streamed.graph = streamOf(options, program, function, streamed.program);
   const streams::StreamGraph& graph = streamed.graph;
+  checkState(options, graph);
+  if (unmerged && pipeline.verify) checkMerged(*unmerged, *streamed.program, given->example());
   if (!is_first) return streams::serveProcessPipeline(*messages, graph, placing(options));
   if (!pipeline.stream.empty()) {
     writeDrawing(pipeline.stream, streams::streamDot(graph), streams::printStream(graph));
@@ -582,13 +653,7 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
     plan = streams::parsePlan(readTextFile(pipeline.plan), graph);
   }
   if (!planned || !pipeline.cluster.empty()) {
-    std::vector<IValue> example = items.example();
-    streams::MeasureOptions measure;
-    if (!devices.empty()) {
-      for (IValue& value : example) value = onDevice(value, defaultDevice());
-      measure.finish = [] { deviceBackend(DeviceType::CUDA).synchronize(defaultDevice()); };
-    }
-    costs = streams::measureCosts(graph, example, measure);
+    costs = measured(options, program, graph, items.example());
   }
   if (!planned) {
     plan = makePlan(options, graph, *costs, messages ? messages->size() : 1);

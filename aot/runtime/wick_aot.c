@@ -292,7 +292,8 @@ static int map_weights(wick_aot_state* state, const char* path) {
     return fail(state, WICK_AOT_WEIGHTS, "%s: expected the path of the weights, got null",
                 model->name);
   }
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  /* A pipe is refused, not waited for. */
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     return fail(state, WICK_AOT_WEIGHTS, "%s: %s: %s", model->name, path, strerror(errno));
   }

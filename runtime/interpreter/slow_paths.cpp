@@ -12,8 +12,8 @@ namespace wick {
 namespace {
 
 std::mutex print_mutex;
-std::function<void(const std::string&)>& printHandler() {
-  static std::function<void(const std::string&)> handler = [](const std::string& line) {
+PrintHandler& printHandler() {
+  static PrintHandler handler = [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::fflush(stdout);
   };
@@ -41,9 +41,9 @@ IValue listOf(const T* data, const Tensor& t, int64_t d, int64_t offset, const T
 
 }  // namespace
 
-void setPrintHandler(std::function<void(const std::string&)> handler) {
+PrintHandler setPrintHandler(PrintHandler handler) {
   std::lock_guard lock(print_mutex);
-  printHandler() = std::move(handler);
+  return std::exchange(printHandler(), std::move(handler));
 }
 
 void printValues(const std::vector<IValue>& values) {

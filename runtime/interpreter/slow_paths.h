@@ -10,8 +10,9 @@
 namespace wick {
 
 // Where the output of print() goes: complete lines, a call a line. The default writes to the
-// standard output. Thread-safe.
-void setPrintHandler(std::function<void(const std::string&)> handler);
+// standard output, an empty handler is silence. Returns the one before. Thread-safe.
+using PrintHandler = std::function<void(const std::string&)>;
+PrintHandler setPrintHandler(PrintHandler handler);
 void printValues(const std::vector<IValue>& values);
 
 bool isInstance(const IValue& value, const std::vector<TypePtr>& types);

@@ -14,9 +14,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "core/budget.h"
 #include "core/error.h"
+#include "core/memory_limit.h"
+#include "streams/parsed_json.h"
 #include "streams/processes/packet_bytes.h"
 
 namespace wick::streams {
@@ -27,6 +30,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kBetweenSyncs(1);
 constexpr uint64_t kMostFacts = 1 << 20;  // bytes
+constexpr uint64_t kPiece = 1 << 20;      // bytes
 
 struct Head {
   char magic[8] = {'w', 'i', 'c', 'k', 'k', 'e', 'p', 't'};
@@ -35,9 +39,10 @@ struct Head {
   uint64_t length = 0;
 };
 
-uint32_t checksumOf(const std::string& bytes) {
+// Of the bytes before, whose checksum is given, and these.
+uint32_t checksumOf(std::string_view bytes, uint32_t before = 0) {
   return static_cast<uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 std::string withHead(const std::string& bytes) {
@@ -91,33 +96,38 @@ void KeptItems::recover(const Facts& facts) {
     if (!isOurs(head) || head.length > size - at - sizeof head) return std::nullopt;
     return head;
   };
-  const std::optional<Head> first = whole(0);
-  // A process that dies while it writes the head leaves a part of it.
-  const std::string begun = bytesAt(0, std::min<uint64_t>(size, sizeof(Head::magic)));
-  if (!first && std::memcmp(Head().magic, begun.data(), begun.size()) == 0 &&
-      size < sizeof(Head) + kMostFacts) {
-    if (ftruncate(descriptor_, 0) != 0) fail("cannot be written");
-    write(withHead(told.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  // A process that dies while it writes the head leaves a part of it. What begins otherwise may hold
+  // items of another version, or some that could be saved, so it is left alone.
+  const std::string ours = withHead(told.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (size < ours.size() && ours.starts_with(bytesAt(0, size))) {
+    write(ours);
     begin_ = end_;
     return sync();
   }
+  const std::optional<Head> first = whole(0);
   const std::string text =
       first && first->length <= kMostFacts ? bytesAt(sizeof(Head), first->length) : "";
-  const Json then = first && checksumOf(text) == first->checksum ? Json::parse(text, nullptr, false)
-                                                                 : Json(Json::value_t::discarded);
-  if (!then.is_object()) {
+  if (!first || checksumOf(text) != first->checksum) {
     throw UsageError(fmt::format("{}: not a file of kept items", path_));
   }
+  const auto then = parsedJson<Json>(text, path_);
   for (const auto& [name, value] : told.items()) {
-    if (then.contains(name) && then[name] == value) continue;
+    // What the file does not tell was not asked for.
+    const Json before = then.contains(name) ? then[name] : Json("");
+    if (before == value) continue;
     throw UsageError(fmt::format("{}: its items were made with another {}: expected {}, found {}",
-                                 path_, name, value.dump(),
-                                 then.contains(name) ? then[name].dump().substr(0, 200) : "none"));
+                                 path_, name, shownJson(value), shownJson(before)));
   }
   begin_ = end_ = sizeof(Head) + first->length;
   while (const std::optional<Head> item = whole(end_)) {
-    checkBudget();
-    if (checksumOf(bytesAt(end_ + sizeof(Head), item->length)) != item->checksum) break;
+    // In pieces: the length is that of a whole item only if the checksum says so.
+    uint32_t checksum = 0;
+    for (uint64_t done = 0; done < item->length; done += kPiece) {
+      checkBudget();
+      const uint64_t length = std::min(kPiece, item->length - done);
+      checksum = checksumOf(bytesAt(end_ + sizeof(Head) + done, length), checksum);
+    }
+    if (checksum != item->checksum) break;
     end_ += sizeof(Head) + item->length;
     ++count_;
   }
@@ -137,15 +147,20 @@ void KeptItems::sync() {
   synced_ = std::chrono::steady_clock::now();
 }
 
-std::vector<IValue> KeptItems::read() const {
+std::vector<IValue> KeptItems::read(int64_t count) const {
   std::vector<IValue> items;
-  for (uint64_t at = begin_; at < end_;) {
+  uint64_t at = begin_;
+  for (int64_t i = 0; i < std::min(count, count_); ++i) {
     checkBudget();
     Head head;
     std::memcpy(&head, bytesAt(at, sizeof head).data(), sizeof head);
-    items.push_back(valueOf(bytesAt(at + sizeof head, std::min(head.length, end_ - at)),
-                            fmt::format("{}, item {}", path_, items.size())));
-    at += sizeof head + head.length;
+    at += sizeof head;
+    if (at > end_ || head.length > end_ - at) {
+      throwRuntimeError("{}: it changed while it was read", path_);
+    }
+    checkAllocation("reading an item", head.length);
+    items.push_back(valueOf(bytesAt(at, head.length), fmt::format("{}, item {}", path_, i)));
+    at += head.length;
   }
   return items;
 }

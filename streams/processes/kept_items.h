@@ -30,8 +30,8 @@ class KeptItems {
   void keep(const IValue& result);
   // Returns when all items outlive the machine.
   void sync();
-  // All items, from the first on. LoadError when one does not read back.
-  std::vector<IValue> read() const;
+  // The first `count` items, or all when there are fewer. LoadError when one does not read back.
+  std::vector<IValue> read(int64_t count = INT64_MAX) const;
 
  private:
   void recover(const Facts& facts);

@@ -25,7 +25,8 @@ struct MeasureOptions {
 
 // Runs each filter as a function of its own on what the filters before it gave for `arguments`, and
 // takes the fastest of its calls: others on the machine make calls slower, never faster. Waits for
-// machine code. Sets the number of threads within an operator to one meanwhile. Errors as
+// machine code. The many calls leave behind what calls leave behind: of a program with state a copy is
+// measured. Sets the number of threads within an operator to one meanwhile. Errors as
 // callFunction(), with the filter's name in front.
 Costs measureCosts(const StreamGraph& graph, const std::vector<IValue>& arguments,
                    const MeasureOptions& options = {});

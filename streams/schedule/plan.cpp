@@ -229,7 +229,7 @@ int64_t countIn(const Json& json, const char* key, int64_t least, int64_t most, 
   const Json& value = json[key];
   if (!value.is_number_integer() || value.get<int64_t>() < least || value.get<int64_t>() > most) {
     throw UsageError(fmt::format("plan: expected a number from {} to {} for \"{}\", found {}",
-                                 least, most, key, value.dump().substr(0, 60)));
+                                 least, most, key, shownJson(value)));
   }
   return value.get<int64_t>();
 }
@@ -257,7 +257,7 @@ Plan parsePlan(std::string_view text, const StreamGraph& graph) {
     for (const Json& name : stage["filters"]) {
       if (!name.is_string()) {
         throw UsageError(fmt::format("plan, stage {}: expected names of filters, found {}",
-                                     plan.stages.size() + 1, name.dump().substr(0, 60)));
+                                     plan.stages.size() + 1, shownJson(name)));
       }
       const std::string found = name.get<std::string>();
       if (next == graph.filters.size() || graph.filters[next].name != found) {

@@ -27,7 +27,7 @@ double numberIn(const Json& json, const char* where, const char* key, double lea
   if (!value.is_number() || !(value.get<double>() >= least) || !(value.get<double>() <= most)) {
     throw UsageError(
         fmt::format("cluster, {}: expected a number from {} to {} for \"{}\", found {}", where,
-                    least, most, key, value.dump().substr(0, 60)));
+                    least, most, key, shownJson(value)));
   }
   return value.get<double>();
 }
@@ -35,7 +35,7 @@ double numberIn(const Json& json, const char* where, const char* key, double lea
 void onlyKeys(const Json& json, const char* where, std::initializer_list<const char*> keys) {
   if (!json.is_object()) {
     throw UsageError(
-        fmt::format("cluster, {}: expected an object, found {}", where, json.dump().substr(0, 60)));
+        fmt::format("cluster, {}: expected an object, found {}", where, shownJson(json)));
   }
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find_if(keys, [&, k = std::string_view(key)](const char* known) {

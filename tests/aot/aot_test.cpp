@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -501,6 +502,10 @@ def other(x: Tensor) -> Tensor:
     EXPECT_EQ(model.init(&state, path.c_str()), WICK_AOT_WEIGHTS);
     return std::string(state.error);
   };
+  const std::string pipe = workshop.folder() + "/pipe.weights";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(model.init(&state, pipe.c_str()), WICK_AOT_WEIGHTS);
+  EXPECT_THAT(state.error, HasSubstr("is no file of weights"));
   EXPECT_THAT(tryFile(""), HasSubstr("is no file of weights"));
   EXPECT_THAT(tryFile(std::string(200, 'x')), HasSubstr("is no file of weights"));
   const size_t held = bytes.size() - 64;

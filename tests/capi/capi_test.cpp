@@ -424,6 +424,25 @@ def hoard() -> int:
   EXPECT_EQ(wick_module_load(kDigits, &limits, &module), WICK_ERROR_INTERRUPTED) << message();
 }
 
+TEST(CapiTest, BooleansHaveTheBytesThatKernelsBelieveIn) {
+  const uint8_t bytes[] = {0, 1, 7, 255};
+  const int64_t sizes[] = {4};
+  const auto value = made(wick_value_from_data, WICK_BOOL8, sizes, size_t{1},
+                          static_cast<const void*>(bytes), sizeof(bytes));
+  const auto program = compiled("def count(x: Tensor) -> int:\n    return int(x.sum())\n");
+  int64_t count = 0;
+  wick_value_to_int(called(program, "count", {value.get()}).get(), &count);
+  EXPECT_EQ(count, 3);
+}
+
+TEST(CapiTest, MessagesDoNotEndAtAZero) {
+  const auto program = compiled("def f(x: str):\n    raise ValueError('a' + x)\n");
+  Value result;
+  const Value zero = text(std::string("\0b", 2));
+  EXPECT_EQ(call(program, "f", {zero.get()}, result), WICK_ERROR_RUNTIME);
+  EXPECT_THAT(message(), testing::EndsWith("ValueError: a\\x00b"));
+}
+
 TEST(CapiTest, TensorsOfWrongSizesAreRefused) {
   wick_value* value = nullptr;
   const float data[4] = {};

@@ -494,6 +494,84 @@ TEST(ExtensionInC, OperatorsAndTheirErrors) {
   EXPECT_EQ(wick_extension_add(&e), WICK_ERROR_USAGE);
 }
 
+// Handles that would be freed twice are found, whether the function succeeds or fails.
+wick_status misused(void*, wick_value* const* arguments, size_t, wick_value** results) {
+  int64_t n = 0;
+  if (wick_status s = wick_value_to_int(arguments[0], &n)) return s;
+  if (wick_status s = wick_value_from_int(n, &results[0])) return s;
+  if (n == 1 || n == 3) {
+    wick_value_free(results[0]);
+    results[0] = arguments[0];
+  } else if (n == 2 || n == 4) {
+    results[1] = results[0];
+  }
+  if (n > 2) return wick_fail("failed as well");
+  return results[1] ? WICK_OK : wick_value_from_int(n, &results[1]);
+}
+
+TEST(ExtensionInC, HandlesThatAreNotNewAreRefused) {
+  const wick_operator operators[] = {
+      {"misused(int n) -> (int, int)", misused, nullptr, nullptr, nullptr, 0, 0}};
+  const wick_extension e = {sizeof(wick_extension), "c_misused", operators, 1, nullptr, 0};
+  ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
+  const Program p =
+      compile("def f(n: int) -> Tuple[int, int]:\n    return torch.ops.c_misused.misused(n)\n");
+  EXPECT_EQ(p.call("f", {0})[1].toInt(), 0);
+  for (int64_t n = 1; n <= 4; ++n) {
+    try {
+      p.call("f", {n});
+      FAIL() << n;
+    } catch (const RuntimeError& raised) {
+      EXPECT_THAT(raised.what(), HasSubstr(n <= 2 ? "wick_value_copy makes another" : "as well"));
+    }
+  }
+}
+
+int freed_cells = 0;
+
+wick_status make_cell(void*, wick_value* const* arguments, size_t, wick_value**) {
+  auto held = std::make_unique<int>(7);
+  const wick_status status = wick_object_hold(arguments[0], held.get());
+  if (status == WICK_OK) held.release();
+  return status;
+}
+
+TEST(ExtensionInC, WhatIsNotHeldStaysTheCallers) {
+  const wick_method methods[] = {{"__init__() -> ()", make_cell, nullptr}};
+  wick_class cell = {};
+  cell.name = "Cell";
+  cell.methods = methods;
+  cell.num_methods = 1;
+  cell.free_held = [](void*, void* held) {
+    ++freed_cells;
+    delete static_cast<int*>(held);
+  };
+  const wick_extension e = {sizeof(wick_extension), "c_cells", nullptr, 0, &cell, 1};
+  ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
+  const Program p = compile(R"(
+def made():
+    return torch.classes.c_cells.Cell()
+def again():
+    cell = torch.classes.c_cells.Cell()
+    cell.__init__()
+    return cell
+)");
+  p.call("made", {});
+  EXPECT_EQ(freed_cells, 1);
+  // Others may use what an object holds at the time.
+  try {
+    p.call("again", {});
+    FAIL() << "accepted";
+  } catch (const RuntimeError& raised) {
+    EXPECT_THAT(raised.what(), HasSubstr("the object has been made already"));
+  }
+  EXPECT_EQ(freed_cells, 2);
+  int held = 1;
+  wick_value* object = nullptr;
+  EXPECT_EQ(wick_object_new("c_cells.Nothing", &held, &object), WICK_ERROR_USAGE);
+  EXPECT_EQ(freed_cells, 2);
+}
+
 // What a function called fails with the class of error that it failed with itself.
 wick_status limited(void* data, wick_value* const* arguments, size_t, wick_value** results) {
   static wick_interrupt* const interrupted = [] {

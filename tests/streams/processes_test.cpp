@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <atomic>
 #include <csignal>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <thread>
 
 #include "runtime/call.h"
@@ -351,6 +353,50 @@ TEST(KeptItemsTest, AFileThatBecomesShorterIsAnError) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 10);
   EXPECT_THAT(errorOf([&] { kept.read(); }),
               HasSubstr("kept: it became shorter while it was read"));
+}
+
+// A file of kept items with these facts, as text, and a version.
+std::string headed(const std::string& facts, uint32_t version = 1) {
+  const auto bytes = [](auto number) {
+    return std::string(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  const auto checksum =
+      static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(facts.data()), facts.size()));
+  return "wickkept" + bytes(version) + bytes(checksum) + bytes(uint64_t{facts.size()}) + facts;
+}
+
+TEST(KeptItemsTest, WhatDoesNotBeginAsItShouldIsLeftAlone) {
+  const std::string path = temporary("kept");
+  const auto refused = [&](const std::string& contents) {
+    std::ofstream(path, std::ios::binary) << contents;
+    const std::string error = errorOf([&] { KeptItems(path, kFacts); });
+    std::ostringstream now;
+    now << std::ifstream(path, std::ios::binary).rdbuf();
+    EXPECT_EQ(now.str(), contents) << "changed";
+    return error;
+  };
+  // The head of a file that holds items, with one bit wrong at a time.
+  std::filesystem::remove(path);
+  KeptItems(path, kFacts).keep(IValue(1));
+  std::ostringstream whole;
+  whole << std::ifstream(path, std::ios::binary).rdbuf();
+  for (size_t byte = 0; byte < 24; ++byte) {
+    std::string wrong = whole.str();
+    wrong[byte] ^= 1;
+    EXPECT_THAT(refused(wrong), HasSubstr("not a file of kept items")) << byte;
+  }
+  EXPECT_THAT(refused(headed("{}", 2)), HasSubstr("not a file of kept items"));
+  EXPECT_THAT(refused(headed("[]")), HasSubstr("made with another model"));
+  EXPECT_THAT(refused(headed(R"({"model": 1)")), HasSubstr("kept: not JSON"));
+  // Deep enough to overflow the stack of who writes it into a message.
+  const std::string deep(200'000, '[');
+  EXPECT_THAT(refused(headed(R"({"model": )" + deep + std::string(deep.size(), ']') + "}")),
+              HasSubstr("kept: lists or objects nest too deeply"));
+  // Characters of two bytes are not cut in half.
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "ä";
+  EXPECT_THAT(refused(headed(R"({"model": ")" + umlauts + R"("})")),
+              testing::EndsWith("found \"" + umlauts.substr(0, 58)));
 }
 
 TEST(KeptItemsTest, OtherFilesAreLeftAlone) {

@@ -61,8 +61,9 @@ class PipelineProcessesTest : public testing::Test {
     saveNpy(rows, data_);
   }
   std::string commandLine() const {
-    return kProgram + " pipeline " + script_ + " --run " + data_ + " --keep " + kept_ +
-           " --output " + results_ + " --plan " + plan_ + " --json";
+    return kProgram + " pipeline " + script_ + " --run " + data_ +
+           (kept_.empty() ? "" : " --keep " + kept_) + " --output " + results_ + " --plan " +
+           plan_ + " --json";
   }
   // A shell that becomes the command, whose output goes to files of that name.
   pid_t start(const std::string& line, const std::string& name) const {
@@ -114,6 +115,21 @@ class PipelineProcessesTest : public testing::Test {
 };
 
 constexpr uint64_t kSomeItems = 10 * 64 * 64 * 4;
+
+TEST_F(PipelineProcessesTest, RandomNumbersAreThoseOfOneProcess) {
+  kept_.clear();
+  plan_ = temporary("random.json");
+  std::filesystem::remove(plan_);
+  script_ = write("random.py", R"(
+def main(rows: Tensor) -> Tensor:
+    x = rows.squeeze(0)
+    y = torch.tanh(x @ x)
+    z = (y @ x) + torch.rand(1)
+    return torch.sigmoid(z @ y)
+)");
+  for (const pid_t child : startThree()) EXPECT_EQ(codeOf(child), 0);
+  expectResults();
+}
 
 TEST_F(PipelineProcessesTest, AKilledProcessIsNamedAndARestartGoesOn) {
   const std::vector<pid_t> children = startThree();

@@ -1,10 +1,12 @@
 // torchscript-cli pipeline as a process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "serialization/archive_writer.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "tests/tools/cli_testing.h"
@@ -110,6 +112,108 @@ TEST(PipelineVerbTest, AnErrorKeepsWhatIsFinished) {
   EXPECT_EQ(o.code, 1);
   EXPECT_THAT(o.err, AllOf(HasSubstr("item 3, stage "), HasSubstr("three")));
   EXPECT_LE(loadValue(results).elements().size(), 3u);
+}
+
+// A module that counts its calls, tells of them, and adds random numbers.
+std::string countingModule() {
+  const std::string path = temporary("counting.pt");
+  ArchiveWriter writer = ArchiveWriter::toFile(path, "counting");
+  using namespace std::string_literals;
+  writer.write("data.pkl",
+               "\x80\x02"
+               "c__torch__\nCounting\n)\x81}(X\x08\0\0\0training\x89X\x04\0\0\0seenK\0ub."s);
+  writer.write("constants.pkl", "\x80\x02)."s);
+  writer.write("version", "3\n"s);
+  writer.write("code/__torch__.py", R"(class Counting(Module):
+  __parameters__ = []
+  __buffers__ = []
+  training : bool
+  seen : int
+  def forward(self: __torch__.Counting,
+    x: Tensor) -> Tensor:
+    seen = self.seen
+    self.seen = torch.add(seen, 1)
+    print("called")
+    y = torch.add(torch.matmul(x, x), self.seen)
+    return torch.add(y, torch.rand([2, 2]))
+)"s);
+  writer.finish();
+  return path;
+}
+
+// Neither measuring nor anything else that comes before the items is noticed by them.
+TEST(PipelineVerbTest, ProgramsWithStateSeeOnlyTheItems) {
+  const std::string path = countingModule();
+  std::vector<IValue> runs;
+  for (const char* stages : {"1", "auto"}) {
+    const std::string results = temporary("state.pt");
+    const Outcome o = cli({"pipeline", path, "--eval", "--input", "2x2xf32=zeros", "--items", "5",
+                           "--seed", "7", "--stages", stages, "--output", results});
+    ASSERT_EQ(o.code, 0) << o.err;
+    EXPECT_THAT(o.out, testing::StartsWith("called\ncalled\ncalled\ncalled\ncalled\n" + path));
+    runs.push_back(loadValue(results));
+  }
+  for (size_t i = 0; i < 5; ++i) {
+    const float first = *runs[0][i].toTensor().data<float>();
+    EXPECT_GE(first, static_cast<float>(i + 1));
+    EXPECT_LT(first, static_cast<float>(i + 2));
+  }
+  EXPECT_TRUE(runs[0].equals(runs[1]));
+  const Outcome one = cli(
+      {"run", path, "--input", "2x2xf32=zeros", "--seed", "7", "--output", temporary("one.pt")});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_TRUE(loadValue(temporary("one.pt")).equals(runs[0][0]));
+}
+
+TEST(PipelineVerbTest, ProgramsThatWriteToTheirArgumentsAreMeasuredOnCopies) {
+  const std::string data = temporary("zeros.npy"), results = temporary("written.pt");
+  saveNpy(Tensor::zeros({3, 2}, DType::Float), data);
+  const std::string script = write("writes.py", R"(
+def main(x: Tensor) -> Tensor:
+    return x.add_(1.0) * 2.0
+)");
+  const Outcome o = cli({"pipeline", script, "--run", data, "--output", results});
+  ASSERT_EQ(o.code, 0) << o.err;
+  const IValue rows = loadValue(results);
+  for (const IValue& row : rows.elements()) {
+    EXPECT_EQ(*row.toTensor().data<float>(), 2);
+  }
+}
+
+TEST(PipelineVerbTest, WhatNeedsCallsApartRefusesState) {
+  const std::string path = countingModule();
+  const std::string kept = temporary("never");
+  const Outcome keep =
+      cli({"pipeline", path, "--eval", "--input", "2x2xf32", "--items", "3", "--keep", kept});
+  EXPECT_EQ(keep.code, 1);
+  EXPECT_THAT(keep.err, AllOf(HasSubstr("--keep: filter '"), HasSubstr("draws random numbers")));
+  EXPECT_FALSE(std::filesystem::exists(kept));
+  const Outcome verify =
+      cli({"pipeline", path, "--eval", "--input", "2x2xf32", "--items", "3", "--verify"});
+  EXPECT_THAT(verify.err, HasSubstr("--verify: filter '"));
+}
+
+TEST(PipelineVerbTest, KeptItemsThatAreMoreThanAskedForStay) {
+  const std::string kept = temporary("many.kept"), results = temporary("few.pt");
+  std::filesystem::remove(kept);
+  for (const char* items : {"5", "2", "6"}) {
+    const Json row = pipeline({"--input", kSeven, "--stages", "1", "--items", items, "--keep", kept,
+                               "--output", results});
+    EXPECT_EQ(std::to_string(loadValue(results).elements().size()), items);
+    EXPECT_EQ(row["items"], items[0] == '6' ? 1 : items[0] == '2' ? 0 : 5);
+  }
+}
+
+TEST(PipelineVerbTest, APipeIsRefusedNotWaitedFor) {
+  const std::string pipe = temporary("pipe");
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* option : {"--run", "--keep"}) {
+    const Outcome o = cli({"pipeline", kDigits, "--input", kSeven, "--items", "1", option, pipe,
+                           "--time-limit", "20"});
+    EXPECT_EQ(o.code, 1);
+    EXPECT_THAT(o.err, HasSubstr("pipe: not a regular file"));
+  }
 }
 
 TEST(PipelineVerbTest, TimeLimitsHold) {

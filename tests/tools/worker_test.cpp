@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -98,6 +99,21 @@ TEST(WorkerTest, SeesThatAFileHasChanged) {
   const auto saved = work({first, main, second, main});
   EXPECT_EQ(saved[1]["stdout"], "1\n");
   EXPECT_EQ(saved[3]["stdout"], "22\n");
+}
+
+// Of the same size, with the time of change put back.
+TEST(WorkerTest, SeesAChangeThatLooksLikeNone) {
+  const std::string file = write("steady.py", "def main() -> int:\n    return 1\n");
+  const std::string other = write("two.py", "def main() -> int:\n    return 2\n");
+  const std::string result = temporary("steady.pt");
+  std::filesystem::remove(result);
+  const std::string put_back = "touch -d @1000000000 '" + file + "'; ";
+  const Outcome o =
+      cli({"worker"}, "{ " + put_back + "sleep 0.1; echo '" + run(file, {"--output", result}) +
+                          "'; while [ ! -e '" + result + "' ]; do sleep 0.02; done; cat '" + other +
+                          "' > '" + file + "'; " + put_back + "echo '" + run(file) + "'; } |");
+  EXPECT_EQ(loadValue(result).toInt(), 1);
+  EXPECT_THAT(o.out, HasSubstr(R"("stdout":"2\n")"));
 }
 
 TEST(WorkerTest, LimitsBelongToALine) {
