@@ -245,6 +245,11 @@ void setParams(Problem& p, const ConvolutionParams& params) {
   p.padding = widened(params.padding, 0);
   p.stride = widened(params.stride, 1);
   p.dilation = widened(params.dilation, 1);
+  // How far apart the points of a kernel are means nothing where there is one; cuDNN 9.14 divides by zero while it looks for an
+  // engine of such convolutions in three dimensions.
+  for (size_t d = 0; d < p.dilation.size(); ++d) {
+    if (p.weights.sizes()[d + 2] == 1) p.dilation[d] = 1;
+  }
 }
 
 [[noreturn]] void throwNoEngine(const char* op, const Tensor& input, const Tensor& weight) {

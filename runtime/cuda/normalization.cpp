@@ -222,14 +222,17 @@ Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& 
           rstd.to(input.dtype())};
 }
 
-// Without elements, which no loop form has.
-Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor&, const Tensor&, double, bool) {
+// Without elements, or with a bias alone, which no loop form has.
+Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
+                 double eps, bool) {
   WICK_CHECK(input.dim() >= 2, "group_norm: expected input of two or more dimensions, got {}",
              input.describe());
   WICK_CHECK(groups > 0 && input.size(1) % groups == 0,
              "group_norm: {} groups do not divide {} channels", groups, input.size(1));
-  if (input.numel() > 0) throw NotOnDevice();
-  return input.clone();
+  if (input.numel() == 0) return input.clone();
+  if (weight.defined() || !bias.defined()) throw NotOnDevice();
+  const Tensor ones = Tensor::full(bias.sizes(), 1, bias.dtype(), bias.device());
+  return kGroupNorm(input, groups, ones, bias, eps, false);
 }
 
 const DeviceKernel kLast[] = {

@@ -30,6 +30,8 @@ constexpr size_t kMaxKernels = 16;
 constexpr int kMaxVariants = 24;
 // Of one key: what views give may differ.
 constexpr int kMaxAlike = 4;
+// On devices there may be nothing else that runs them.
+constexpr int kMaxDeviceVariants = 256, kMaxAlikeOnDevice = 64;
 // Calls for whose shapes no kernels were found.
 constexpr int kMaxFailures = 64;
 // Ways of lying in memory for which one kernel is compiled; programs have few, but there is no end
@@ -197,6 +199,7 @@ struct FusionSite::State {
   std::mutex mutex;               // of those who add
   int num_variants = 0;
   int num_failures = 0;
+  std::atomic<bool> full{false};
   std::atomic<int> num_codes{0};
   std::atomic<Variant*> newest{nullptr};
 };
@@ -206,7 +209,10 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   std::lock_guard lock(mutex);
   int alike = 0;
   for (const Variant* v = newest.load(); v; v = v->older) alike += v->key == key;
-  if (num_variants == kMaxVariants || alike == kMaxAlike || num_failures == kMaxFailures) {
+  const bool on_cpu = key.device.isCpu();
+  if (num_variants >= (on_cpu ? kMaxVariants : kMaxDeviceVariants) ||
+      alike >= (on_cpu ? kMaxAlike : kMaxAlikeOnDevice) || num_failures == kMaxFailures) {
+    full.store(true, std::memory_order_relaxed);
     return nullptr;
   }
   auto variant = std::make_unique<Variant>();
@@ -541,6 +547,10 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   for (size_t i = 0; i < group.results - group.written; ++i) results[i] = IValue(outputs[i]);
   launches_made.add();
   return true;
+}
+
+bool FusionSite::isFull() const {
+  return state_->full.load(std::memory_order_relaxed);
 }
 
 std::string fusionGroupName(const Graph& body) {

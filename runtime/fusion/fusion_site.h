@@ -43,6 +43,9 @@ class FusionSite {
   // borrowed it from; the one reference there may be is that one. A result may take its memory.
   bool run(const IValue* given, size_t num_given, IValue* results, uint64_t dying = 0);
 
+  // Whether it refused arguments because it has met as many kinds of them as it keeps kernels for.
+  bool isFull() const;
+
   const std::string& name() const;
   // The arguments (tensor constants of the body last) for which the group was asked to run, each
   // kind once, the latest first.

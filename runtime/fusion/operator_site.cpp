@@ -19,7 +19,7 @@ namespace wick {
 namespace {
 
 constexpr size_t kMaxArguments = 64;
-// Calls that differ in their constants; those beyond have no kernels.
+// Calls that differ in their constants. When there are more, all begin anew.
 constexpr size_t kMaxSites = 1 << 14;
 
 void append(std::string& key, const void* bytes, size_t n) {
@@ -145,11 +145,24 @@ std::shared_ptr<FusionSite> siteFor(const CallFrame& frame, bool numbers_vary, s
     std::lock_guard lock(sites().mutex);
     const auto it = sites().known.find(key);
     if (it != sites().known.end()) return it->second;
-    if (sites().known.size() >= kMaxSites) return nullptr;
+    // Those that are in use live as long as they are.
+    if (sites().known.size() >= kMaxSites) sites().known.clear();
   }
   std::shared_ptr<FusionSite> made = makeSite(frame, numbers_vary);
   std::lock_guard lock(sites().mutex);
   return sites().known.emplace(key, std::move(made)).first->second;
+}
+
+std::shared_ptr<FusionSite> siteInPlaceOf(const std::shared_ptr<FusionSite>& old,
+                                          const CallFrame& frame, bool numbers_vary,
+                                          std::string& key) {
+  if (!describe(frame, numbers_vary, key)) return nullptr;
+  {
+    std::lock_guard lock(sites().mutex);
+    const auto it = sites().known.find(key);
+    if (it != sites().known.end() && it->second == old) sites().known.erase(it);
+  }
+  return siteFor(frame, numbers_vary, key);
 }
 
 bool run(const CallFrame& frame, bool numbers_vary, FusionSite& site) {
@@ -169,7 +182,12 @@ bool run(const CallFrame& frame, bool numbers_vary, FusionSite& site) {
 bool compute(CallFrame& frame) {
   static thread_local std::string key;
   const auto compute = [&](bool numbers_vary) {
-    const std::shared_ptr<FusionSite> site = siteFor(frame, numbers_vary, key);
+    std::shared_ptr<FusionSite> site = siteFor(frame, numbers_vary, key);
+    if (!site) return false;
+    if (run(frame, numbers_vary, *site)) return true;
+    if (!site->isFull()) return false;
+    // There may be no other way to compute it: the kernels that were met before go.
+    site = siteInPlaceOf(site, frame, numbers_vary, key);
     return site && run(frame, numbers_vary, *site);
   };
   if (compute(true)) return true;

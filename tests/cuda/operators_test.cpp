@@ -153,6 +153,20 @@ TEST(Operators, ScansAndRows) {
   }
 }
 
+// A site keeps kernels for so many kinds of arguments: where dimensions of one element stand counts.
+TEST(Operators, KindsOfArgumentsHaveNoEnd) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  FakeDriver driver;
+  static const OperatorHandle kSum{"aten::sum", ""};
+  for (int64_t rank = 1; rank <= 8; ++rank) {
+    for (uint32_t ones = 0; ones < 1u << rank; ++ones) {
+      DimVector sizes;
+      for (int64_t d = 0; d < rank; ++d) sizes.push_back(ones >> d & 1 ? 1 : 2);
+      EXPECT_EQ(kSum(zeros(sizes)).dim(), 0) << formatInts(sizes);
+    }
+  }
+}
+
 TEST(Operators, WrongArgumentsRaise) {
   FakeDriver driver;
   static const OperatorHandle kClose{"aten::isclose", ""}, kQuantile{"aten::quantile", "scalar"},
