@@ -264,6 +264,8 @@ constexpr const char* kMixed[] = {
     "aten::Complex.Tensor_bool", "aten::Complex.int_Tensor", "aten::Complex.float_Tensor",
     "aten::Complex.bool_Tensor", "aten::IntImplicit", "aten::FloatImplicit",
     "aten::ComplexImplicit", "aten::ScalarImplicit",
+    // Segments lie on the CPU.
+    "wick::segment_bounds",
     // Sizes and the like.
     "aten::numel", "aten::dim", "aten::size.int", "aten::size", "aten::stride.int", "aten::stride",
     "aten::storage_offset", "aten::element_size", "aten::len.Tensor", "aten::get_device",
