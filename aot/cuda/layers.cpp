@@ -160,20 +160,12 @@ class CudaAheadLayers : public RecordedLayers {
                      const Tensor& residual_in, Activation activation) override {
     requireFloats(op, input_in.dtype());
     const Tensor weight = here(weight_in), residual = here(residual_in);
-    Tensor input = here(input_in), bias = here(bias_in);
+    Tensor bias = here(bias_in);
+    const Tensor given = here(input_in);
     if (bias.defined()) bias = bias.contiguous();
-    const DimVector size = convolutionOutputSize(op, input, weight, bias, params);
+    const DimVector size = convolutionOutputSize(op, given, weight, bias, params);
     ConvolutionParams used = params;
-    if (!params.transposed && !std::ranges::equal(params.padding, params.padding_after)) {
-      static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
-      DimVector pads;
-      for (size_t d = params.padding.size(); d-- > 0;) {
-        pads.push_back(params.padding[d]);
-        pads.push_back(params.padding_after[d]);
-        used.padding[d] = used.padding_after[d] = 0;
-      }
-      input = kPad(input, pads, Scalar(0));
-    }
+    const Tensor input = cuda::paddedEvenly(given, used);
     // A weight that is known is moved while building. Its layout, which may be the one that inference was prepared with,
     // is followed where tensor cores multiply: they are quicker so, and other units are not.
     const bool reduces = input.dtype() == DType::Float && allowedTf32() != Tf32::Off;
