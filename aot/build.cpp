@@ -345,7 +345,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
     return result;
   }
   add({"wick_aot_loops.h", "wick_aot_elements.h", "wick_aot_layers.h", "wick_aot_random.h",
-       "wick_aot_convolution.h", "wick_aot_winograd.h", "grid_points.h", "small_gemm_blocks.h"});
+       "wick_aot_convolution.h", "wick_aot_winograd.h", "engine_parts.h", "small_gemm_blocks.h"});
   const auto includes = [&](const char* name) {
     return text.includes.find(name) != std::string::npos;
   };

@@ -74,24 +74,14 @@ Tensor affineGrid(const Tensor& theta, const DimVector& size, bool align) {
 // Rows that indices name and that are longer than max_norm become that long.
 Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm,
                        double norm_type) {
-  static const OperatorHandle kNorm{"aten::linalg_vector_norm", ""}, kGreater{"aten::gt", "Scalar"},
-      kReciprocal{"aten::reciprocal", ""}, kFill{"aten::index_fill", "int_Scalar"};
-  WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
-  WICK_CHECK(isFloating(self.dtype()), "\"embedding_renorm_\" not implemented for '{}'",
-             scalarTypeName(self.dtype()));
+  static const OperatorHandle kFill{"aten::index_fill", "int_Scalar"};
+  ops::checkRenorm(self, indices);
   if (indices.numel() == 0) return self.clone();
   const Tensor rows = here(self);
-  const DType wide = isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
-  const Tensor x = rows.to(wide);
-  const Tensor norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
-  const Tensor rounded = norm.to(self.dtype()).to(wide);
-  const Tensor scale =
-      ops::mulScalar(kReciprocal(ops::addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
-  const Tensor scaled = ops::where(kGreater(norm, Scalar(max_norm)), ops::mul(x, scale), x);
   const Tensor none = Tensor::zeros(DimVector{self.size(0)}, DType::Bool, Device{kAhead, -1});
   const Tensor named =
       kFill(none, int64_t{0}, here(indices).to(DType::Long).reshape(DimVector{-1}), Scalar(1));
-  return ops::where(named.unsqueeze(1), scaled.to(self.dtype()), rows);
+  return ops::where(named.unsqueeze(1), ops::limitedRows(rows, max_norm, norm_type), rows);
 }
 
 const DeviceKernel kKernels[] = {

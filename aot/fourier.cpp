@@ -25,6 +25,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/fourier/transforms.h"
 
 // The engine's plans, whose tables are members that everybody sees here.
 #include "aot/fourier_plans.inc"
@@ -32,6 +33,8 @@
 namespace wick::aot {
 
 namespace {
+
+using namespace ops::fourier;
 
 // Longer ones would be made of rows that are long themselves.
 constexpr int64_t kLongest = int64_t{1} << 26;
@@ -112,6 +115,12 @@ std::shared_ptr<const P> planOf(const char* op, int64_t n) {
   return std::make_shared<const P>(n);
 }
 
+template <class R>
+Tensor turnsOf(const fft::opened::RealPlan<R>& plan) {
+  if (!plan.halved()) return {};
+  return constantOf(plan.turns_.data(), static_cast<int64_t>(plan.turns_.size()));
+}
+
 std::string named(const char* function, DType part) {
   return fmt::format("{}<{}>", function, codegen::cppType(part));
 }
@@ -146,28 +155,6 @@ Tensor transformed(const char* op, const Tensor& self, int64_t dim, bool forward
   return out.transpose(dim, x.dim() - 1);
 }
 
-double scaleOf(int64_t normalization, double count) {
-  WICK_CHECK(normalization >= 0 && normalization <= 2, "_fft: unknown normalization {}",
-             normalization);
-  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
-}
-
-// The dimensions, and the product of their lengths.
-struct Dims {
-  DimVector dims;
-  int64_t count = 1;
-  Dims(const char* op, const Tensor& t, const DimVector& given) {
-    for (const int64_t d : given) {
-      const int64_t at = wrapDim(d, t.dim());
-      WICK_CHECK(at < t.dim() && std::ranges::find(dims, at) == dims.end(),
-                 "{}: FFT dims must be unique", op);
-      WICK_CHECK(t.size(at) > 0, "{}: Invalid number of data points (0) specified", op);
-      dims.push_back(at);
-      count *= t.size(at);
-    }
-  }
-};
-
 // Along each of the dimensions, the first one with the scale.
 Tensor alongAll(const char* op, Tensor x, IntSpan dims, bool forward, double scale) {
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -178,36 +165,27 @@ Tensor alongAll(const char* op, Tensor x, IntSpan dims, bool forward, double sca
 
 Tensor complexToComplex(const Tensor& self, const DimVector& dim, int64_t normalization,
                         bool forward) {
-  const char* op = "_fft_c2c";
-  WICK_CHECK(isComplex(self.dtype()), "_fft_c2c expects a complex input tensor, but got {}",
-             scalarTypeName(self.dtype()));
+  const Transform plan = planComplex(self, dim, normalization);
   const Tensor x = here(self);
-  const Dims d(op, x, dim);
-  if (d.dims.empty() || x.numel() == 0) return x.clone(MemoryFormat::Contiguous);
-  return alongAll(op, x, d.dims, forward, scaleOf(normalization, static_cast<double>(d.count)))
-      .contiguous();
+  if (plan.dims.empty() || x.numel() == 0) return x.clone(MemoryFormat::Contiguous);
+  return alongAll("_fft_c2c", x, plan.dims, forward, plan.scale).contiguous();
 }
 
 Tensor realToComplex(const Tensor& self, const DimVector& dim, int64_t normalization,
                      bool onesided) {
   const char* op = "_fft_r2c";
-  const Tensor given = here(self);
-  const Dims d(op, given, dim);
-  WICK_CHECK(!d.dims.empty(), "{} must transform at least one axis", op);
-  const int64_t last = d.dims.back();
-  const Tensor x = withLast(given, last);
+  const Transform plan = planOfReal(self, dim, normalization);
+  const int64_t last = plan.dims.back();
+  const Tensor x = withLast(here(self), last);
   const int64_t n = x.size(-1), kept = onesided ? n / 2 + 1 : n;
   DimVector sizes(x.sizes());
   sizes.back() = kept;
   const Tensor out = Tensor::empty(sizes, toComplexType(x.dtype()), x.device());
   if (x.numel() > 0) {
     withParts(op, x.dtype(), [&]<class R>() {
-      const auto plan = planOf<fft::opened::RealPlan<R>>(op, n);
-      const Common<R> c(plan->inner(), plan->room(),
-                        scaleOf(normalization, static_cast<double>(d.count)));
-      const Tensor turns = plan->halved() ? constantOf(plan->turns_.data(),
-                                                       static_cast<int64_t>(plan->turns_.size()))
-                                          : Tensor();
+      const auto tables = planOf<fft::opened::RealPlan<R>>(op, n);
+      const Common<R> c(tables->inner(), tables->room(), plan.scale);
+      const Tensor turns = turnsOf<R>(*tables);
       addFunction(op, named("fourierRowsOfReals", kDTypeOf<R>),
                   {reads(x), reads(c.written.words()), reads(c.written.numbers()), reads(turns),
                    reads(c.scale), writes(out), writes(c.memory)},
@@ -216,22 +194,13 @@ Tensor realToComplex(const Tensor& self, const DimVector& dim, int64_t normaliza
   }
   const Tensor back = out.transpose(last, x.dim() - 1);
   if (x.numel() == 0) return back.contiguous();
-  return alongAll(op, back, IntSpan(d.dims).first(d.dims.size() - 1), true, 1).contiguous();
+  return alongAll(op, back, plan.others(), true, 1).contiguous();
 }
 
 // n real numbers along the last dimension. Of fewer numbers than it takes the others are zeros.
 Tensor toReals(const char* op, const Tensor& self, int64_t dim, int64_t n, bool forward,
                double scale) {
-  const int64_t given = n / 2 + 1;
-  Tensor fitted = self;
-  if (self.size(dim) > given) fitted = self.narrow(dim, 0, given);
-  if (self.size(dim) < given) {
-    DimVector sizes(self.sizes());
-    sizes[static_cast<size_t>(dim)] = given;
-    fitted = Tensor::zeros(sizes, self.dtype(), self.device());
-    fitted.narrow(dim, 0, self.size(dim)).copyFrom(self);
-  }
-  const Tensor x = withLast(fitted, dim);
+  const Tensor x = withLast(fitted(op, self, dim, n / 2 + 1), dim);
   DimVector sizes(x.sizes());
   sizes.back() = n;
   const Tensor out = Tensor::empty(sizes, toRealType(x.dtype()), x.device());
@@ -239,9 +208,7 @@ Tensor toReals(const char* op, const Tensor& self, int64_t dim, int64_t n, bool 
     withParts(op, x.dtype(), [&]<class R>() {
       const auto plan = planOf<fft::opened::RealPlan<R>>(op, n);
       const Common<R> c(plan->inner(), plan->room(), scale);
-      const Tensor turns = plan->halved() ? constantOf(plan->turns_.data(),
-                                                       static_cast<int64_t>(plan->turns_.size()))
-                                          : Tensor();
+      const Tensor turns = turnsOf<R>(*plan);
       addFunction(op, named("fourierRowsToReals", kDTypeOf<R>),
                   {reads(x), reads(c.written.words()), reads(c.written.numbers()), reads(turns),
                    reads(c.scale), writes(out), writes(c.memory)},
@@ -253,113 +220,36 @@ Tensor toReals(const char* op, const Tensor& self, int64_t dim, int64_t n, bool 
 
 Tensor complexToReal(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t n) {
   const char* op = "_fft_c2r";
-  WICK_CHECK(isComplex(self.dtype()), "{} expects a complex input tensor, but got {}", op,
-             scalarTypeName(self.dtype()));
-  const Tensor x = here(self);
-  const Dims d(op, x, dim);
-  WICK_CHECK(!d.dims.empty(), "{} must transform at least one axis", op);
-  WICK_CHECK(n >= 1 && n < int64_t{1} << 40, "{}: Invalid number of data points ({}) specified", op,
-             n);
-  const int64_t count = d.count / x.size(d.dims.back()) * n;
-  const Tensor others = alongAll(op, x, IntSpan(d.dims).first(d.dims.size() - 1), false, 1);
-  return toReals(op, others, d.dims.back(), n, false,
-                 scaleOf(normalization, static_cast<double>(count)))
-      .contiguous();
+  const Transform plan = planToReal(self, dim, normalization, n);
+  const Tensor others = alongAll(op, here(self), plan.others(), false, 1);
+  return toReals(op, others, plan.dims.back(), n, false, plan.scale).contiguous();
 }
 
 // ---- short-time transforms back ----
 
-using OptInt = std::optional<int64_t>;
-
-// The window of the engine: of ones when there is none, in the middle of n_fft elements.
-Tensor windowOf(const Tensor& given, int64_t n_fft, int64_t length, DType dtype) {
-  const char* op = "istft";
-  WICK_CHECK(length > 0 && length <= n_fft,
-             "{}: expected 0 < win_length <= n_fft, but got win_length={}", op, length);
-  WICK_CHECK(!given.defined() || (given.dim() == 1 && given.size(0) == length),
-             "{}: expected a 1D window tensor of size equal to win_length={}, but got window with "
-             "size {}",
-             op, length, given.defined() ? formatInts(given.sizes()) : "");
-  const Tensor window = given.defined() ? given : Tensor::full(DimVector{length}, 1, dtype);
-  if (length == n_fft) return here(window);
-  const Tensor out = here(Tensor::zeros(DimVector{n_fft}, window.dtype()));
-  const Tensor known = window.device().isCpu() ? window : Recording::current().known(window);
-  if (known.defined()) {
-    const Tensor padded = Tensor::zeros(DimVector{n_fft}, window.dtype());
-    padded.narrow(0, (n_fft - length) / 2, length).copyFrom(known);
-    return here(padded);
-  }
-  const Tensor padded = Tensor::zeros(DimVector{n_fft}, window.dtype(), out.device());
-  padded.narrow(0, (n_fft - length) / 2, length).copyFrom(window);
-  return padded;
-}
-
-// Frames that overlap, added up: [batch, frames, n], or one frame that stands for all.
-Tensor added(const Tensor& frames, int64_t batches, int64_t count, int64_t n, int64_t hop,
-             bool repeats) {
+Tensor overlapAdd(const Tensor& frames, int64_t hop) {
+  const DimVector sizes = overlapSizes(frames, hop);
+  // The squares of a window, which are those of each frame.
+  const bool repeats = frames.size(0) == 1 && frames.stride(1) == 0;
+  const Tensor x = here(repeats ? frames.narrow(1, 0, 1) : frames).contiguous();
   if (isComplex(frames.dtype())) {
     // Numbers of two parts are twice as many.
     static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
-    const Tensor parts = asPairs(frames.contiguous()).reshape(DimVector{-1, 2 * n});
-    const Tensor sums = added(parts, batches, count, 2 * n, 2 * hop, repeats);
-    return kViewAsComplex(sums.reshape(DimVector{batches, sums.size(1) / 2, 2}));
+    const int64_t numbers = 2 * frames.size(2);
+    const Tensor parts = asPairs(x).reshape(DimVector{x.size(0), x.size(1), numbers});
+    const Tensor sums =
+        overlapAdd(parts.expand(DimVector{x.size(0), frames.size(1), numbers}), 2 * hop);
+    return kViewAsComplex(sums.reshape(DimVector{sizes[0], sizes[1], 2}));
   }
-  const Tensor x = frames.contiguous();
-  const Tensor out =
-      Tensor::empty(DimVector{batches, n + hop * (count - 1)}, x.dtype(), x.device());
+  const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
+  const int64_t n = frames.size(2);
   addFunction("istft", named("overlapAdd", x.dtype()), {reads(x), writes(out)},
-              {batches, count, n, hop, repeats ? 0 : n});
+              {sizes[0], frames.size(1), n, hop, repeats ? 0 : n});
   return out;
 }
 
-Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
-             bool center, bool normalized, std::optional<bool> onesided_in, OptInt length,
-             bool return_complex) {
-  const char* op = "istft";
-  static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""}, kMin{"aten::min", ""},
-      kAbove{"aten::gt", "Scalar"};
-  const int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
-  Tensor x = here(self);
-  if (!isComplex(x.dtype())) x = kViewAsComplex(x.contiguous());
-  WICK_CHECK(x.dim() == 2 || x.dim() == 3, "{}: expected a tensor with 2 or 3 dimensions, got {}",
-             op, x.describe());
-  const bool batched = x.dim() == 3;
-  if (!batched) x = x.unsqueeze(0);
-  const bool onesided = onesided_in.value_or(x.size(1) != n_fft);
-  WICK_CHECK(n_fft > 0 && x.size(1) == (onesided ? n_fft / 2 + 1 : n_fft) && x.size(2) > 0,
-             "{}: expected the frequency dimension (3rd to the last) of the input tensor to match "
-             "n_fft={} when onesided={}, but got {}",
-             op, n_fft, onesided, x.size(1));
-  WICK_CHECK(hop_length > 0 && hop_length <= win_length,
-             "{}: expected 0 < hop_length <= win_length", op);
-  const Tensor w = windowOf(window, n_fft, win_length, toRealType(x.dtype()));
-  WICK_CHECK(!return_complex || !onesided,
-             "{}: Cannot have onesided output if window or input is complex", op);
-  WICK_CHECK(return_complex || !isComplex(w.dtype()),
-             "{}: Complex windows are incompatible with return_complex=False", op);
-  const auto n = static_cast<double>(n_fft);
-  const double scale = normalized ? 1 / std::sqrt(n) : 1 / n;
-  const Tensor pieces = return_complex ? transformed(op, x.transpose(1, 2), 2, false, scale)
-                                       : toReals(op, x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2),
-                                                 2, n_fft, false, scale);
-  const int64_t frames = x.size(2), total = n_fft + hop_length * (frames - 1);
-  const Tensor sum = added(ops::mul(pieces, w), x.size(0), frames, n_fft, hop_length, false);
-  const Tensor envelope =
-      added(ops::mul(w, w), 1, frames, n_fft, hop_length, true).reshape(DimVector{total});
-  const int64_t start = center ? n_fft / 2 : 0;
-  const int64_t end = length ? start + *length : center ? total - n_fft / 2 : total;
-  const int64_t covered = std::min(end, total);
-  WICK_CHECK(start < covered, "{}: the signal has no elements", op);
-  const Tensor e = envelope.narrow(0, start, covered - start);
-  Recording::current().require(kAbove(kMin(ops::abs(e)).to(DType::Double), Scalar(1e-11)),
-                               "istft: window overlap add min: 0");
-  Tensor y = ops::div(sum.narrow(1, start, covered - start), e);
-  if (end > covered) {
-    const Tensor whole = Tensor::zeros(DimVector{y.size(0), end - start}, y.dtype(), y.device());
-    whole.narrow(1, 0, covered - start).copyFrom(y);
-    y = whole;
-  }
-  return batched ? y : y.squeeze(0);
+void assertAsync(const Tensor& self, const std::string& message) {
+  Recording::current().require(self, message);
 }
 
 template <bool kHalf>
@@ -377,7 +267,8 @@ const DeviceKernel kKernels[] = {
     {"aten::_fft_c2c", WICK_KERNEL(complexToComplex)},
     {"aten::_fft_r2c", WICK_KERNEL(realToComplex)},
     {"aten::_fft_c2r", WICK_KERNEL(complexToReal)},
-    {"aten::istft", WICK_KERNEL(istft)},
+    {"wick::overlap_add", WICK_KERNEL(overlapAdd)},
+    {"aten::_assert_async.msg", WICK_KERNEL(assertAsync)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);
 

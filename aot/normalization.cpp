@@ -1,4 +1,6 @@
 // Normalizations on the device "ahead" that no fusion group computes: those that give their statistics or keep them.
+#include "runtime/ops/layers/normalization.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,11 +31,6 @@ void requireFloat(const char* op, const Tensor& x) {
   if (x.dtype() == DType::Float) return;
   throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(x.dtype())));
 }
-void checkCount(const char* op, const char* name, const Tensor& t, int64_t count) {
-  WICK_CHECK(!t.defined() || t.numel() == count, "{}: {} should contain {} elements not {}", op,
-             name, count, t.defined() ? t.numel() : 0);
-}
-
 // In float64, as the engine computes between reading and writing.
 struct Moments {
   Tensor mean, variance;
@@ -86,14 +83,12 @@ Tensor unbiased(const Tensor& variance, int64_t count) {
 Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                       const Tensor& running_mean, const Tensor& running_var, bool training,
                       double momentum, double eps) {
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
+  const int64_t channels = channelsOf(op, input);
   requireFloat(op, input);
-  const int64_t channels = input.size(1);
-  checkCount(op, "weight", weight, channels);
-  checkCount(op, "bias", bias, channels);
-  checkCount(op, "running_mean", running_mean, channels);
-  checkCount(op, "running_var", running_var, channels);
+  checkChannels(op, "weight", weight, channels);
+  checkChannels(op, "bias", bias, channels);
+  checkChannels(op, "running_mean", running_mean, channels);
+  checkChannels(op, "running_var", running_var, channels);
   const Tensor none = Tensor::empty(DimVector{0}, input.dtype(), Device{kAhead, -1});
   if (input.numel() == 0) return {here(input).clone(), none, none};
   const MemoryFormat format = input.suggestMemoryFormat();
@@ -133,12 +128,10 @@ Tensor batchNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
 Pair batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
                           const Tensor& running_var, double momentum) {
   const char* op = "batch_norm_update_stats";
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
+  const int64_t channels = channelsOf(op, input);
   requireFloat(op, input);
-  const int64_t channels = input.size(1);
-  checkCount(op, "running_mean", running_mean, channels);
-  checkCount(op, "running_var", running_var, channels);
+  checkChannels(op, "running_mean", running_mean, channels);
+  checkChannels(op, "running_var", running_var, channels);
   WICK_CHECK(input.numel() > 0, "{}: expected an input with elements, got {}", op,
              input.describe());
   const Tensor x = here(input).contiguous();
@@ -151,13 +144,11 @@ Pair batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
 Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
                        int64_t c, int64_t hxw, int64_t groups, double eps) {
   const char* op = "native_group_norm";
-  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
-             "{}: {} is not {} x {} x {}", op, input.describe(), n, c, hxw);
-  WICK_CHECK(groups > 0 && c % groups == 0, "{}: {} groups do not divide {} channels", op, groups,
-             c);
+  checkPlanes(op, input, n, c, hxw);
+  checkGroups(op, input, c, groups);
   requireFloat(op, input);
-  checkCount(op, "weight", weight, c);
-  checkCount(op, "bias", bias, c);
+  checkChannels(op, "weight", weight, c);
+  checkChannels(op, "bias", bias, c);
   if (input.numel() == 0) {
     const Pair none = momentsOfNothing(DimVector{n, groups}, DType::Float);
     return {here(input).clone(), std::get<0>(none), std::get<1>(none)};
@@ -184,27 +175,13 @@ Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& 
 Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
                        const Tensor& bias, double eps) {
   const char* op = "native_layer_norm";
-  const auto n = static_cast<int64_t>(shape.size());
-  const int64_t leading = input.dim() - n;
-  WICK_CHECK(n >= 1, "Expected normalized_shape to be at least 1-dimensional");
-  WICK_CHECK(leading >= 0 && std::equal(shape.begin(), shape.end(), input.sizes().begin() + leading,
-                                        input.sizes().end()),
-             "{}: Given normalized_shape={}, expected input with the same trailing sizes, but got "
-             "input of size {}",
-             op, formatInts(shape), formatInts(input.sizes()));
-  for (const Tensor* t : {&weight, &bias}) {
-    WICK_CHECK(!t->defined() || DimVector(t->sizes()) == shape,
-               "{}: Expected weight and bias to be of same shape as normalized_shape {}", op,
-               formatInts(shape));
-  }
+  const DimVector kept = sizesOfRows(op, input, shape, weight, bias);
   const Tensor x = widened(here(input)).contiguous();
   requireFloat(op, x);
   const auto parameter = [&](const Tensor& t) {
     return t.defined() ? here(t).to(x.dtype()).contiguous() : t;
   };
-  DimVector kept(input.sizes().first(static_cast<size_t>(leading)));
   const int64_t rows = checkedNumel(kept), width = checkedNumel(shape);
-  for (int64_t d = 0; d < n; ++d) kept.push_back(1);
   const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
   const auto [mean, rstd] = momentsOfNothing(kept, x.dtype());
   if (out.numel() > 0) {

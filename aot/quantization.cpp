@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/tensors/fake_quantize.h"
 
 namespace wick::aot {
 
@@ -56,8 +57,7 @@ class GridMaker {
     const ScalarExpr kept = n.select(n.lt(q, least), least, n.select(n.lt(most, q), most, q));
     maker_.store(
         d.mul(d.sub(e_.convert(kept, DType::Double), zero), e_.convert(scale, DType::Double)), out);
-    maker_.finish(
-        op_, fmt::format("{}: `zero_point` must be between `quant_min` and `quant_max`.", op_));
+    maker_.finish(op_, fmt::format(fmt::runtime(ops::kZeroPointOutside), op_));
     return out;
   }
 
@@ -97,11 +97,8 @@ class GridMaker {
   Expression& e_;
 };
 
-Tensor quantized(const std::string& op, const Tensor& self, const Grid& grid) {
-  WICK_CHECK(isFloating(self.dtype()), "{}: expected a floating point tensor, got {}", op,
-             self.describe());
-  WICK_CHECK(grid.least <= grid.most,
-             "{}: `quant_min` should be less than or equal to `quant_max`.", op);
+Tensor quantized(const char* op, const Tensor& self, const Grid& grid) {
+  ops::checkFakeQuantized(op, self, grid.least, grid.most);
   const Tensor x = here(self).contiguous();
   if (x.numel() == 0) return x.clone();
   return GridMaker(op, x, grid).run();
@@ -110,8 +107,7 @@ Tensor quantized(const std::string& op, const Tensor& self, const Grid& grid) {
 Tensor perTensor(const Tensor& self, double scale, int64_t zero_point, int64_t least,
                  int64_t most) {
   const char* op = "fake_quantize_per_tensor_affine";
-  WICK_CHECK(zero_point >= least && zero_point <= most,
-             "{}: `zero_point` must be between `quant_min` and `quant_max`.", op);
+  ops::checkZeroPoint(op, zero_point, least, most);
   return quantized(op, self,
                    {here(Tensor::scalar(scale).to(DType::Float)), here(Tensor::scalar(zero_point)),
                     least, most});
@@ -136,12 +132,7 @@ Tensor learnedPerTensor(const Tensor& self, const Tensor& scale, const Tensor& z
 
 Grid channelGrid(const char* op, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                  int64_t axis, int64_t least, int64_t most, Grid::Zero zero) {
-  WICK_CHECK(axis >= 0 && axis < self.dim(),
-             "{}: `axis` must be between 0 and number of dimensions of input", op);
-  WICK_CHECK(scale.dim() == 1 && zero_point.dim() == 1 && scale.numel() == zero_point.numel() &&
-                 scale.numel() == self.size(axis),
-             "{}: dimensions of scale and zero-point must match the {} channels of the input", op,
-             self.size(axis));
+  ops::checkChannelGrids(op, self, scale, zero_point, axis, zero == Grid::Zero::Learned);
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   shape[static_cast<size_t>(axis)] = self.size(axis);
   return {here(scale).reshape(shape), here(zero_point).reshape(shape), least, most, zero};
@@ -149,12 +140,6 @@ Grid channelGrid(const char* op, const Tensor& self, const Tensor& scale, const 
 Tensor perChannel(const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t axis,
                   int64_t least, int64_t most) {
   const char* op = "fake_quantize_per_channel_affine";
-  WICK_CHECK(scale.dtype() == DType::Float, "{}: Scale must be Float, found {}", op,
-             toString(scale.dtype()));
-  WICK_CHECK(zero_point.dtype() == DType::Int || zero_point.dtype() == DType::Float ||
-                 zero_point.dtype() == DType::Half,
-             "{}: Zero-point must be Int32, Float or Half, found {}", op,
-             toString(zero_point.dtype()));
   const bool fractional = isFloating(zero_point.dtype());
   return quantized(op, self,
                    channelGrid(op, self, scale, zero_point, axis, least, most,

@@ -21,6 +21,7 @@
 #include "ir/graph.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/random/checks.h"
 
 namespace wick::aot {
 
@@ -125,21 +126,11 @@ void draw(const char* op, const std::string& function, std::vector<FunctionStep:
               std::move(complaint));
 }
 
-// `t` with its dimensions in the order in which its elements lie in memory.
-Tensor inMemoryOrder(const Tensor& t) {
-  if (t.isContiguous()) return t;
-  DimVector order;
-  for (int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
-  std::ranges::stable_sort(order,
-                           [&](int64_t a, int64_t b) { return t.strides()[a] > t.strides()[b]; });
-  return t.permute(order);
-}
-
 // Lets a function write the elements of a tensor in the order in which they lie in memory: write(dense).
 template <class F>
 Tensor fillDense(const Tensor& t, F&& write) {
   if (t.numel() == 0) return t;
-  const Tensor sorted = inMemoryOrder(t);
+  const Tensor sorted = ops::inMemoryOrder(t);
   if (sorted.isContiguous()) {
     write(sorted);
     return t;
@@ -165,8 +156,7 @@ void requireFloats(const char* op, const Tensor& t) {
 }
 
 Tensor uniform(const Tensor& self, double from, double to, Generator* g) {
-  WICK_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",
-             from, to);
+  ops::checkUniform(from, to);
   requireFloats("uniform_", self);
   return fillBy("uniform_", "uniformNumbers", self, from, to, g);
 }
@@ -198,7 +188,7 @@ Tensor uniforms(int64_t count) {
 
 Tensor normal(const Tensor& self, double mean, double std, Generator* g) {
   const char* op = "normal_";
-  WICK_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  ops::checkNormal(std);
   requireFloats(op, self);
   const int64_t count = self.numel();
   if (count < 16 || !self.isContiguous()) return fillBy(op, "normalNumbers", self, mean, std, g);
@@ -230,8 +220,7 @@ Tensor integersFrom(const Tensor& self, int64_t from, std::optional<int64_t> to,
   requireOwn(g);
   elementType(op, self);  // refuses others
   const auto last = static_cast<uint64_t>(lastWhole(self.dtype()));
-  WICK_CHECK(!to || from < *to,
-             "random_ expects 'from' to be less than 'to', but got from={} >= to={}", from, *to);
+  if (to) ops::checkIntegers(op, from, *to);
   if (to && isIntegral(self.dtype(), false)) {
     const int64_t least = self.dtype() == DType::Byte ? 0 : -lastWhole(self.dtype()) - 1;
     WICK_CHECK(from >= least && *to - 1 <= lastWhole(self.dtype()),
@@ -257,7 +246,7 @@ Tensor wholeRange(const Tensor& self, Generator* g) {
 }
 
 Tensor bernoulliBy(const Tensor& self, double p, Generator* g) {
-  WICK_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", p);
+  ops::checkBernoulli(p);
   return fillBy("bernoulli_", "chances", self, p, 0, g);
 }
 Tensor bernoulliOf(const Tensor& self, const Tensor& p, Generator* g) {
@@ -271,7 +260,7 @@ Tensor bernoulliOf(const Tensor& self, const Tensor& p, Generator* g) {
   });
 }
 Tensor exponential(const Tensor& self, double lambda, Generator* g) {
-  WICK_CHECK(lambda >= 0, "exponential_ expects lambda >= 0.0, but found lambda={}", lambda);
+  ops::checkExponential(lambda);
   requireFloats("exponential_", self);
   return fillBy("exponential_", "exponentialNumbers", self, lambda, 0, g);
 }
@@ -280,17 +269,17 @@ Tensor cauchy(const Tensor& self, double median, double sigma, Generator* g) {
   return fillBy("cauchy_", "cauchyNumbers", self, median, sigma, g);
 }
 Tensor geometric(const Tensor& self, double p, Generator* g) {
-  WICK_CHECK(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p={}", p);
+  ops::checkGeometric(p);
   return fillBy("geometric_", "geometricNumbers", self, p, 0, g);
 }
 Tensor logNormal(const Tensor& self, double mean, double std, Generator* g) {
-  WICK_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std={}", std);
+  ops::checkLogNormal(std);
   requireFloats("log_normal_", self);
   return fillBy("log_normal_", "logNormalNumbers", self, mean, std, g);
 }
 
 Tensor dropout(const Tensor& input, double p, bool train) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  ops::checkDropout(p);
   if (p == 0 || !train || input.numel() == 0) return input;
   WICK_CHECK(isFloating(input.dtype()), "dropout: expected a floating point tensor, got {}",
              toString(input.dtype()));
@@ -302,19 +291,11 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   requireOwn(g);
-  WICK_CHECK(isFloating(self.dtype()),
-             "multinomial only supports floating-point dtypes for input, got: {}",
-             scalarTypeName(self.dtype()));
-  WICK_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
-  WICK_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+  const DimVector sizes = ops::multinomialSizes(self, samples, replacement);
   const int64_t n = self.size(-1), rows = self.dim() == 2 ? self.size(0) : 1;
-  WICK_CHECK(replacement || samples <= n,
-             "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   const Tensor given = here(self);
   const Tensor weights =
       (isReducedFloat(self.dtype()) ? given.to(DType::Double) : given).contiguous();
-  DimVector sizes(self.sizes());
-  sizes.back() = samples;
   const Tensor out = Tensor::empty(sizes, DType::Long, weights.device());
   if (out.numel() == 0) return out;
   const Tensor keys = Tensor::empty(DimVector{n}, weights.dtype(), weights.device());

@@ -23,6 +23,7 @@
 #include "autograd/gradients.h"
 #include "autograd/loop_region.h"
 #include "autograd/region_derivative.h"
+#include "autograd/region_graphs.h"
 #include "autograd/region_plan.h"
 #include "autograd/region_plans.h"
 #include "autograd/saved_value.h"
@@ -215,13 +216,7 @@ class BackwardBuilder {
     return node->output();
   }
   void accumulate(const Value* of, Value* gradient) {
-    Value*& sum = gradients_[of];
-    if (!sum) {
-      sum = gradient;
-    } else {
-      Value* one = graph_->insertConstant(IValue(int64_t{1}));
-      sum = insert("add", {sum, gradient, one}, types::Tensor());
-    }
+    accumulateGradient(*graph_, gradients_[of], gradient);
   }
   Value* sizeOf(Value* tensor) {
     return insert("size", {tensor}, std::make_shared<const ListType>(types::Int()));

@@ -46,11 +46,6 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
   return out.to(grad_in.dtype());
 }
 
-double logAdd(double a, double b) {
-  const double high = std::max(a, b), low = std::min(a, b);
-  return high == -HUGE_VAL ? high : high + std::log1p(std::exp(low - high));
-}
-
 // One sequence: its log-probabilities [time, classes] lie `step` apart.
 struct CtcSequence {
   const double* log_probs;
@@ -124,43 +119,23 @@ Tensor ctcGradient(const Tensor& grad, const Tensor& log_probs, const Tensor& ta
                    const DimVector& input_lengths, const DimVector& target_lengths, int64_t blank,
                    bool zero_infinity) {
   const char* op = "ctc_gradient";
-  WICK_CHECK(log_probs.dim() == 3 && log_probs.numel() > 0,
-             "{}: expected log_probs of shape (T, N, C), got {}", op, log_probs.describe());
-  const int64_t time = log_probs.size(0), samples = log_probs.size(1), classes = log_probs.size(2);
-  const auto count = static_cast<size_t>(samples);
-  WICK_CHECK(blank >= 0 && blank < classes && grad.numel() == samples &&
-                 input_lengths.size() == count && target_lengths.size() == count,
-             "{}: a gradient {} and the lengths do not fit log_probs {}", op, grad.describe(),
-             log_probs.describe());
-  const Tensor labels = targets.to(DType::Long).contiguous();
-  WICK_CHECK(targets.dim() == 1 || (targets.dim() == 2 && targets.size(0) == samples),
-             "{}: expected targets (N, S) or (sum(target_lengths),), got {}", op,
-             targets.describe());
+  const CtcTask task = ctcTask(op, grad, log_probs, targets, input_lengths, target_lengths, blank);
+  const Tensor labels = ctcLabels(op, task, targets);
   const Tensor probs = log_probs.to(DType::Double).contiguous();
   const Tensor g = grad.to(DType::Double).contiguous();
   Tensor out = Tensor::zeros(log_probs.sizes(), DType::Double);
-  int64_t start = 0;
   Pace pace;
-  for (int64_t n = 0; n < samples; ++n) {
-    const auto i = static_cast<size_t>(n);
-    const int64_t at = targets.dim() == 2 ? n * targets.size(1) : start;
-    const int64_t end = targets.dim() == 2 ? (n + 1) * targets.size(1) : targets.numel();
-    WICK_CHECK(input_lengths[i] >= 0 && input_lengths[i] <= time && target_lengths[i] >= 0 &&
-                   target_lengths[i] <= end - at,
-               "{}: a length is out of range", op);
-    start += targets.dim() == 1 ? target_lengths[i] : 0;
-    const int64_t* own = labels.data<int64_t>() + at;
-    for (int64_t s = 0; s < target_lengths[i]; ++s) {
-      WICK_CHECK(own[s] >= 0 && own[s] < classes, "{}: label {} is out of range", op, own[s]);
-    }
-    const CtcSequence q{probs.data<double>() + n * classes,
-                        samples * classes,
-                        input_lengths[i],
-                        classes,
-                        own,
-                        target_lengths[i],
+  for (int64_t n = 0; n < task.samples; ++n) {
+    const int64_t at = n * task.classes;
+    const int64_t* place = task.place(n);
+    const CtcSequence q{probs.data<double>() + at,
+                        task.samples * task.classes,
+                        place[0],
+                        task.classes,
+                        labels.data<int64_t>() + place[2],
+                        place[1],
                         blank};
-    ctcOne(q, g.data<double>()[n], zero_infinity, out.data<double>() + n * classes, pace);
+    ctcOne(q, g.data<double>()[n], zero_infinity, out.data<double>() + at, pace);
   }
   return out.to(log_probs.dtype());
 }

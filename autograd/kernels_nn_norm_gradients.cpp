@@ -15,6 +15,7 @@
 #include "core/parallel.h"
 #include "runtime/kernels/normalization.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/layers/normalization.h"
 #include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
@@ -80,8 +81,7 @@ struct Shape {
       : samples(input.size(0)), channels(input.size(1)) {
     WICK_CHECK(std::ranges::equal(grad.sizes(), input.sizes()) && grad.dtype() == input.dtype(),
                "{}: a gradient {} does not fit an input {}", op, grad.describe(), input.describe());
-    WICK_CHECK(!weight.defined() || weight.numel() == channels,
-               "{}: expected a weight of {} elements, got {}", op, channels, weight.describe());
+    checkChannels(op, "weight", weight, channels);
     planes = samples * channels;
     pixels = input.numel() / planes;
   }
@@ -282,22 +282,12 @@ Tensor along(const char* op, const Tensor& g, const Tensor& x, const Shape& shap
   return out;
 }
 
-void checkInput(const char* op, const Tensor& input) {
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
-}
-
-Triple nothing(const Tensor& input) {
-  const Tensor zeros = Tensor::zeros(DimVector{input.size(1)}, input.dtype());
-  return {Tensor::zeros(input.sizes(), input.dtype()), zeros, zeros.clone()};
-}
-
 // `mean` and `rstd` are what native_batch_norm gave in training.
 Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
                          const Tensor& mean, const Tensor& rstd, double) {
   const char* op = "batch_norm_gradient";
-  checkInput(op, input);
-  if (input.numel() == 0) return nothing(input);
+  channelsOf(op, input);
+  if (input.numel() == 0) return gradientsOfNothing(input);
   const Tensor x = denseInput(widened(input)), g = laidOutAs(x, widened(grad));
   const Shape shape(op, g, x, weight);
   WICK_CHECK(mean.numel() == shape.channels && rstd.numel() == shape.channels,
@@ -330,11 +320,8 @@ Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
 Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
                          int64_t groups, double eps) {
   const char* op = "group_norm_gradient";
-  checkInput(op, input);
-  WICK_CHECK(groups > 0 && input.size(1) % groups == 0,
-             "{}: expected a number of channels that {} groups divide, got {}", op, groups,
-             input.describe());
-  if (input.numel() == 0) return nothing(input);
+  checkGroups(op, input, channelsOf(op, input), groups);
+  if (input.numel() == 0) return gradientsOfNothing(input);
   const Tensor x = denseInput(widened(input)), g = laidOutAs(x, widened(grad));
   const Shape shape(op, g, x, weight);
   const int64_t each = shape.channels / groups, rows = shape.samples * groups;

@@ -128,13 +128,7 @@ class RegionBackward {
   }
 
   void accumulate(const Value* of, Value* gradient) {
-    Value*& sum = gradients_[of];
-    if (!sum) {
-      sum = gradient;
-    } else {
-      Value* one = graph_->insertConstant(IValue(int64_t{1}));
-      sum = insertTensor(*graph_, "add", {sum, gradient, one});
-    }
+    accumulateGradient(*graph_, gradients_[of], gradient);
   }
 
   // A forward value, computed again where it is not saved; null when it cannot be.

@@ -159,6 +159,11 @@ Value* insertTensor(Graph& graph, const char* kind, std::initializer_list<Value*
   return node->output();
 }
 
+void accumulateGradient(Graph& graph, Value*& sum, Value* gradient) {
+  Value* one = sum ? graph.insertConstant(IValue(int64_t{1})) : nullptr;
+  sum = sum ? insertTensor(graph, "add", {sum, gradient, one}) : gradient;
+}
+
 namespace {
 
 // Gradients that have their argument's sizes need no sum, and sums over known dimensions are

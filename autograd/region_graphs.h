@@ -29,6 +29,8 @@ TypePtr tensorType(DType dtype, const KnownSizes& sizes);
 uint64_t wantedInputs(const wick::Node* node, const std::unordered_map<const Value*, bool>& needed);
 
 Value* insertTensor(Graph& graph, const char* kind, std::initializer_list<Value*> inputs);
+// One more gradient of a value: the sum of what there is, which is null at first, and it.
+void accumulateGradient(Graph& graph, Value*& sum, Value* gradient);
 
 // Scripts of formulas ask for ranks and dtypes, and walk over lists of sizes, whose lengths are
 // known. Sums of gradients to sizes become sums over dimensions, or nothing.

@@ -7,6 +7,7 @@
 #include "lazy/program.h"
 #include "lazy/recorder.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/random/checks.h"
 
 namespace wick::lazy {
 
@@ -43,7 +44,7 @@ void dropout(CallFrame& frame) {
       kScale("aten::mul", "Scalar");
   const Tensor self = frame.args[0].toTensor();
   const double p = frame.args[1].numberToDouble();
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  ops::checkDropout(p);
   if (p == 0 || !frame.args[2].toBool() || self.numel() == 0) {
     frame.results[0] = frame.args[0];
     return;

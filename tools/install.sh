@@ -79,7 +79,7 @@ mkdir -p "$new/include/wick/aot" "$new/lib"
 for header in aot/runtime/wick_aot.h aot/runtime/wick_aot_onednn.h aot/runtime/wick_aot_cuda.h aot/runtime/wick_aot_loops.h \
   aot/runtime/wick_aot_elements.h aot/runtime/wick_aot_lapack.h aot/runtime/wick_aot_layers.h aot/runtime/wick_aot_random.h aot/runtime/wick_aot_numbers.h aot/runtime/wick_aot_convolution.h \
   aot/runtime/wick_aot_complex.h aot/runtime/wick_aot_fourier.h \
-  aot/small_gemm_blocks.h aot/grid_points.h aot/fourier_runs.h; do
+  aot/small_gemm_blocks.h aot/engine_parts.h aot/fourier_runs.h; do
   cp -L "$(file "$header")" "$new/include/wick/aot/"
 done
 cp -L "$(ls "$built"/aot/runtime/libwick-aot*.a | head -1)" "$new/lib/libwick-aot.a"

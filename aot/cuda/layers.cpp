@@ -12,6 +12,7 @@
 #include "aot/recording.h"
 #include "core/error.h"
 #include "core/product_precision.h"
+#include "runtime/cuda/convolution.h"
 #include "runtime/cuda/depthwise.h"
 #include "runtime/cuda/layer_kernels.h"
 #include "runtime/cuda/pooling.h"
@@ -111,19 +112,6 @@ Tensor multiply(const char* op, const Tensor& a_in, const Tensor& b_in, const Te
   return out;
 }
 
-// Images of one dimension are rows of images of two.
-Tensor widened(const Tensor& t) {
-  return t.dim() == 3 ? t.unsqueeze(2) : t;
-}
-DimVector widened(const DimVector& v, int64_t before) {
-  if (v.size() != 1) return v;
-  return DimVector{before, v[0]};
-}
-MemoryFormat formatFor(const Tensor& given, bool channels_last) {
-  return !channels_last || given.dim() == 3 ? MemoryFormat::Contiguous
-         : given.dim() == 4                 ? MemoryFormat::ChannelsLast
-                                            : MemoryFormat::ChannelsLast3d;
-}
 bool isChannelsLast(const Tensor& t) {
   return t.dim() >= 4 && t.suggestMemoryFormat() != MemoryFormat::Contiguous;
 }
@@ -159,20 +147,12 @@ class CudaAheadLayers : public RecordedLayers {
                      const Tensor& residual_in, Activation activation) override {
     requireFloats(op, input_in.dtype());
     const Tensor weight = here(weight_in), residual = here(residual_in);
-    Tensor input = here(input_in), bias = here(bias_in);
+    Tensor bias = here(bias_in);
+    const Tensor given = here(input_in);
     if (bias.defined()) bias = bias.contiguous();
-    const DimVector size = convolutionOutputSize(op, input, weight, bias, params);
+    const DimVector size = convolutionOutputSize(op, given, weight, bias, params);
     ConvolutionParams used = params;
-    if (!params.transposed && !std::ranges::equal(params.padding, params.padding_after)) {
-      static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
-      DimVector pads;
-      for (size_t d = params.padding.size(); d-- > 0;) {
-        pads.push_back(params.padding[d]);
-        pads.push_back(params.padding_after[d]);
-        used.padding[d] = used.padding_after[d] = 0;
-      }
-      input = kPad(input, pads, Scalar(0));
-    }
+    const Tensor input = cuda::paddedEvenly(given, used);
     // A weight that is known is moved while building. Its layout, which may be the one that inference was prepared with,
     // is followed where tensor cores multiply: they are quicker so, and other units are not.
     const bool reduces = input.dtype() == DType::Float && allowedTf32() != Tf32::Off;
@@ -185,8 +165,9 @@ class CudaAheadLayers : public RecordedLayers {
     if (cuda::isDepthwise(input, weight, used)) {
       return depthwise(op, input, weight, bias, used, size, last, residual, activation);
     }
-    const MemoryFormat format = formatFor(input, last);
-    const Tensor x = widened(input).contiguous(format), w = widened(weight).contiguous(format);
+    const MemoryFormat format = cuda::formatFor(input, last);
+    const Tensor x = cuda::asImages(input).contiguous(format),
+                 w = cuda::asImages(weight).contiguous(format);
     DimVector sizes = size;
     if (sizes.size() == 3) sizes.insert(2, 1);
     const Tensor out = Tensor::empty(sizes, x.dtype(), x.device(), format);
@@ -205,9 +186,9 @@ class CudaAheadLayers : public RecordedLayers {
     step.source = layoutOf(x);
     step.weight = layoutOf(w);
     step.result = layoutOf(out);
-    step.stride = widened(used.stride, 1);
-    step.padding = widened(used.padding, 0);
-    step.dilation = widened(used.dilation, 1);
+    step.stride = cuda::forImages(used.stride, 1);
+    step.padding = cuda::forImages(used.padding, 0);
+    step.dilation = cuda::forImages(used.dilation, 1);
     step.from = placeOf(x);
     step.weights = placeOf(w);
     step.to = placeOf(out);

@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "grid_points.h"
+#include "engine_parts.h"
 #include "wick_aot_loops.h"
 
 namespace wick_aot {
@@ -247,13 +247,9 @@ inline void coordinatesOf(const int64_t* from, int64_t* to, int64_t count, Sizes
   }
 }
 
-// The distinct values in order, for each element the place of its value, and how often each value occurs. Every NaN is a
-// value of its own, behind all others; it reports the first place and counts for none. `memory` holds twice as many numbers as
-// there are elements.
+// The positions of elements by their order, of equal ones the earlier first; every NaN behind all others.
 template <class T>
-inline void distinctValues(const T* from, T* values, int64_t* places, int64_t* occurrences,
-                           int64_t* memory, int64_t* found, int64_t count) {
-  int64_t* const order = memory;
+inline void placesInOrder(const T* from, int64_t* order, int64_t count) {
   for (int64_t i = 0; i < count; ++i) order[i] = i;
   std::sort(order, order + count, [from](int64_t i, int64_t j) {
     const T a = from[i], b = from[j];
@@ -261,6 +257,16 @@ inline void distinctValues(const T* from, T* values, int64_t* places, int64_t* o
     if (last_a != last_b) return last_b;
     return a < b || (!(b < a) && i < j);
   });
+}
+
+// The distinct values in order, for each element the place of its value, and how often each value occurs. Every NaN is a
+// value of its own, behind all others; it reports the first place and counts for none. `memory` holds twice as many numbers as
+// there are elements.
+template <class T>
+inline void distinctValues(const T* from, T* values, int64_t* places, int64_t* occurrences,
+                           int64_t* memory, int64_t* found, int64_t count) {
+  int64_t* const order = memory;
+  placesInOrder(from, order, count);
   int64_t size = 0;
   for (int64_t i = 0; i < count; ++i) {
     const T value = from[order[i]];
@@ -389,16 +395,10 @@ inline KeyOf<T> keyOf(T v, int64_t descending) {
   }
   return descending != 0 ? static_cast<K>(~key) : key;
 }
+using wick::order::Before;
+using wick::order::Keyed;
 template <class T>
-inline bool isNanKey(KeyOf<T> key) {
-  return !std::is_integral<T>::value && key == static_cast<KeyOf<T>>(~KeyOf<T>{0});
-}
-
-// Key and position of an element.
-template <class K>
-struct Keyed {
-  K key, index;
-};
+constexpr bool kFloats = !std::is_integral<T>::value;
 template <class T>
 inline Keyed<KeyOf<T>>* keyed(const T* row, int64_t size, int64_t descending, void* memory) {
   using K = KeyOf<T>;
@@ -406,12 +406,6 @@ inline Keyed<KeyOf<T>>* keyed(const T* row, int64_t size, int64_t descending, vo
   for (int64_t i = 0; i < size; ++i) pairs[i] = {keyOf(row[i], descending), static_cast<K>(i)};
   return pairs;
 }
-struct Before {
-  template <class K>
-  bool operator()(const Keyed<K>& a, const Keyed<K>& b) const {
-    return a.key < b.key;
-  }
-};
 // Equal elements as they stand.
 struct BeforeOrFirst {
   template <class K>
@@ -461,42 +455,13 @@ inline void topOfRows(const T* from, T* values, int64_t* indices, uint64_t* memo
   }
 }
 
-// Moves the k-th smallest element to position k by partitioning around the median of three.
-template <class K>
-inline void quickSelect(Keyed<K>* a, int64_t size, int64_t k) {
-  int64_t low = 0, high = size - 1;
-  const auto after = [&](int64_t i, int64_t j) { return a[i].key > a[j].key; };
-  while (low < high) {
-    if (high == low + 1) {
-      if (after(low, high)) std::swap(a[low], a[high]);
-      return;
-    }
-    std::swap(a[low + (high - low) / 2], a[low + 1]);
-    if (after(low + 1, high)) std::swap(a[low + 1], a[high]);
-    if (after(low, high)) std::swap(a[low], a[high]);
-    if (after(low + 1, low)) std::swap(a[low + 1], a[low]);
-    const K pivot = a[low].key;
-    int64_t i = low + 1, j = high;
-    for (;;) {
-      do ++i;
-      while (pivot > a[i].key);
-      do --j;
-      while (a[j].key > pivot);
-      if (j < i) break;
-      std::swap(a[i], a[j]);
-    }
-    std::swap(a[low], a[j]);
-    if (j <= k) low = i;
-    if (j >= k) high = j - 1;
-  }
-}
 template <class T>
 inline void kthOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
                       int64_t size, int64_t k) {
   for (int64_t r = 0; r < rows; ++r) {
     const T* const row = from + r * size;
     auto* const pairs = keyed(row, size, 0, memory);
-    quickSelect(pairs, size, k - 1);
+    wick::order::quickSelect(pairs, size, k - 1);
     store(row, pairs + k - 1, 1, values + r, indices + r);
   }
 }
@@ -509,18 +474,14 @@ inline int64_t medianOf(const T* row, uint64_t* memory, int64_t size, int64_t ig
   int64_t numbers = size;
   for (int64_t i = 0; i < size; ++i) {
     keys[i] = keyOf(row[i], 0);
-    if (!isNanKey<T>(keys[i])) continue;
+    if (!wick::order::isNanKey(keys[i], kFloats<T>)) continue;
     if (ignore_nan == 0) return i;
     --numbers;
   }
   const int64_t rank = numbers > 0 ? (numbers - 1) / 2 : 0;
   std::nth_element(keys, keys + rank, keys + size);
   const K value = keys[rank];
-  int64_t equal = rank;
-  for (int64_t i = 0; i < size; ++i) equal -= keyOf(row[i], 0) < value ? 1 : 0;
-  int64_t at = 0;
-  while (keyOf(row[at], 0) != value || equal-- > 0) ++at;
-  return at;
+  return wick::order::placeOfRank(value, rank, size, [&](int64_t i) { return keyOf(row[i], 0); });
 }
 template <class T>
 inline void medianOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
@@ -531,37 +492,15 @@ inline void medianOfRows(const T* from, T* values, int64_t* indices, uint64_t* m
   }
 }
 
-// The last position of the longest run of equal elements; of several runs, the smallest element's.
 template <class T>
 inline int64_t modeOf(const T* row, uint64_t* memory, int64_t size) {
   auto* const pairs = keyed(row, size, 0, memory);
-  if (size <= 16) {
-    // By `<`, which says nothing of NaN.
-    const auto before = [](const Keyed<KeyOf<T>>& a, const Keyed<KeyOf<T>>& b) {
-      return a.key < b.key && !isNanKey<T>(b.key);
-    };
-    for (int64_t i = 1; i < size; ++i) {
-      const auto moved = pairs[i];
-      int64_t to = before(moved, pairs[0]) ? 0 : i;
-      while (to > 0 && before(moved, pairs[to - 1])) --to;
-      std::move_backward(pairs + to, pairs + i, pairs + i + 1);
-      pairs[to] = moved;
-    }
+  if (size <= wick::order::kFewElements) {
+    wick::order::sortFew(pairs, size, kFloats<T>);
   } else {
     std::sort(pairs, pairs + size, Before());
   }
-  int64_t best = 0, most = 0, run = 0;
-  for (int64_t i = 0; i < size; ++i) {
-    ++run;
-    const bool goes_on = i + 1 < size && pairs[i].key == pairs[i + 1].key;
-    if (goes_on && !isNanKey<T>(pairs[i].key)) continue;
-    if (run > most) {
-      best = static_cast<int64_t>(pairs[i].index);
-      most = run;
-    }
-    run = 0;
-  }
-  return best;
+  return wick::order::lastOfLongestRun(pairs, size, kFloats<T>);
 }
 template <class T>
 inline void modeOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
@@ -585,18 +524,8 @@ inline bool sortedPositions(const T* sequence, const T* values, const int64_t* o
   WICK_AOT_PARALLEL_IF(count > kGrain / 16)
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = width == 0 ? 0 : i / width * size;
-    const T v = values[i];
-    int64_t low = 0, high = size;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      const T m = sequence[begin + (order ? order[begin + middle] : middle)];
-      if (right != 0 ? !(m > v) : !(m >= v)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    to[i] = low;
+    to[i] = wick::order::boundPosition(sequence + begin, order ? order + begin : nullptr, size,
+                                       values[i], right != 0);
   }
   return true;
 }

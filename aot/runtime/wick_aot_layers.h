@@ -108,38 +108,7 @@ inline void deformedPatches(const T* image, const T* offsets, const T* masks, T*
 
 // ---- regions of feature maps ----
 
-// A sample between two rows, or two columns.
-template <class T>
-struct RegionSample {
-  int64_t low = 0, high = 0;
-  T low_weight = 0, high_weight = 0;
-  bool inside = false;
-};
-template <class T>
-inline RegionSample<T> regionSampleAt(T at, int64_t size) {
-  RegionSample<T> s;
-  s.inside = at >= T(-1) && at <= static_cast<T>(size);
-  if (!s.inside) return s;
-  at = std::max(at, T(0));
-  s.low = static_cast<int64_t>(at);
-  if (s.low >= size - 1) {
-    s.low = s.high = size - 1;
-    at = static_cast<T>(s.low);
-  } else {
-    s.high = s.low + 1;
-  }
-  s.high_weight = at - static_cast<T>(s.low);
-  s.low_weight = T(1) - s.high_weight;
-  return s;
-}
-// How many samples a cell takes along one dimension; -1 for too many.
-template <class T>
-inline int64_t samplesOfCell(int64_t ratio, T extent, int64_t cells) {
-  if (ratio > 0) return ratio;
-  const T count = std::ceil(extent / static_cast<T>(cells));
-  return static_cast<double>(count) <= double(1 << 20) ? static_cast<int64_t>(std::max(count, T(0)))
-                                                       : -1;
-}
+using wick::regions::samplesOfCell;
 
 // Means of samples in the cells of regions [count, 5] of a map [images, channels, h, w]. `numbers`: the scale, and what is
 // taken off coordinates. `own_channels`: each cell reads a channel of its own. False when a region names no image, is not
@@ -181,18 +150,18 @@ inline bool alignedRegions(const T* map, const T* regions, const double* numbers
         const T* const plane = image + (own_channels != 0 ? c * cells + i : c) * h * w;
         T all = 0;
         for (int64_t iy = 0; iy < rows; ++iy) {
-          const RegionSample<T> y =
-              regionSampleAt(y0 + static_cast<T>(i / pw) * cell_h +
-                                 (static_cast<T>(iy) + T(.5)) * cell_h / static_cast<T>(rows),
-                             h);
+          const wick::regions::Sample<T> y = wick::regions::sampleAt(
+              y0 + static_cast<T>(i / pw) * cell_h +
+                  (static_cast<T>(iy) + T(.5)) * cell_h / static_cast<T>(rows),
+              h);
           if (!y.inside) continue;
           const T* const low = plane + y.low * w;
           const T* const high = plane + y.high * w;
           for (int64_t ix = 0; ix < columns; ++ix) {
-            const RegionSample<T> x =
-                regionSampleAt(x0 + static_cast<T>(i % pw) * cell_w +
-                                   (static_cast<T>(ix) + T(.5)) * cell_w / static_cast<T>(columns),
-                               w);
+            const wick::regions::Sample<T> x = wick::regions::sampleAt(
+                x0 + static_cast<T>(i % pw) * cell_w +
+                    (static_cast<T>(ix) + T(.5)) * cell_w / static_cast<T>(columns),
+                w);
             if (!x.inside) continue;
             all += y.low_weight * x.low_weight * low[x.low] +
                    y.low_weight * x.high_weight * low[x.high] +
@@ -316,7 +285,7 @@ inline void pairDistances(const T* x, const double* p, T* to, int64_t rows, int6
 
 // ---- searches and counts ----
 
-enum class Between { Linear, Lower, Higher, Midpoint, Nearest };
+using wick::order::Between;
 // The values at fractions of sorted rows, [rows, fractions]. False when a fraction is not from 0 to 1.
 template <class T, Between kHow>
 inline bool quantilesOfRows(const T* sorted_rows, const T* fractions, T* to, int64_t rows,
@@ -328,26 +297,10 @@ inline bool quantilesOfRows(const T* sorted_rows, const T* fractions, T* to, int
     const T* const row = sorted_rows + r * length;
     int64_t n = length;
     while (n > 0 && row[n - 1] != row[n - 1]) --n;
-    const auto inside = [&](T at) {
-      return std::min(std::max<int64_t>(static_cast<int64_t>(at), 0), n - 1);
-    };
+    const bool spoiled = n == 0 || (ignore_nan == 0 && n < length);
     for (int64_t i = 0; i < count; ++i) {
-      T& value = to[r * count + i];
-      if (n == 0 || (ignore_nan == 0 && n < length)) {
-        value = std::numeric_limits<T>::quiet_NaN();
-        continue;
-      }
-      T rank = fractions[i] * static_cast<T>(n - 1);
-      if (kHow == Between::Lower) rank = std::floor(rank);
-      if (kHow == Between::Higher) rank = std::ceil(rank);
-      if (kHow == Between::Nearest) rank = std::nearbyint(rank);
-      const int64_t below = inside(rank);
-      const T a = row[below];
-      value = a;
-      if (kHow != Between::Linear && kHow != Between::Midpoint) continue;
-      const T b = row[inside(std::ceil(rank))];
-      const T w = kHow == Between::Midpoint ? T(0.5) : rank - static_cast<T>(below);
-      value = std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+      to[r * count + i] = spoiled ? std::numeric_limits<T>::quiet_NaN()
+                                  : wick::order::quantileOf(row, n, fractions[i], kHow);
     }
   }
   return true;
@@ -435,13 +388,7 @@ inline void distinctAsSet(const T* from, const int64_t* growth, T* values, int64
   int64_t* const rank = next + count;     // in the result
   int64_t* const before = rank + count;   // of a bucket, what stands in front of its first value
   constexpr int64_t kNone = -1, kHead = -2;
-  for (int64_t i = 0; i < count; ++i) order[i] = i;
-  std::sort(order, order + count, [from](int64_t i, int64_t j) {
-    const T a = from[i], b = from[j];
-    const bool last_a = a != a, last_b = b != b;
-    if (last_a != last_b) return last_b;
-    return a < b || (!(b < a) && i < j);
-  });
+  placesInOrder(from, order, count);
   for (int64_t i = 0; i < count; ++i) {
     const bool same = i > 0 && from[order[i]] == from[order[i - 1]];
     leader[order[i]] = same ? leader[order[i - 1]] : order[i];

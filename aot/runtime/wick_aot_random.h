@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine_parts.h"
 #include "wick_aot.h"
 
 namespace wick_aot {
@@ -200,17 +201,7 @@ inline bool positionsByWeight(Generator* g, const T* weights, int64_t* to, T* ke
       total = 1;
     }
     for (int64_t s = 0; s < samples; ++s) {
-      const double u = fraction<double>(*g);
-      int64_t low = 0, high = n;
-      while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (static_cast<double>(keys[middle] / total) < u) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      drawn[s] = low;
+      drawn[s] = wick::order::placeOfShare(keys, n, total, fraction<double>(*g));
     }
   }
   return true;

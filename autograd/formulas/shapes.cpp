@@ -127,34 +127,20 @@ def segment_reduced(part: Tensor, size: int, reduce: str, initial: Optional[numb
 )"},
     {"segments_reduced", R"(
 def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], indices: Optional[Tensor], offsets: Optional[Tensor], axis: int, unsafe: bool, initial: Optional[number]) -> Tensor:
-    # The kernel checks the arguments.
-    shape = torch.segment_reduce(data.detach(), reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial).size()
-    if offsets is not None:
-        n = offsets.size(-1)
-        counts = offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
-    else:
-        assert lengths is not None
-        counts = lengths
-    # The dimensions in front of the segments, as one.
-    lead = counts.dim() - 1
-    batch = 1
-    for s in counts.size()[:lead]:
-        batch *= s
-    if counts.numel() == 0:
+    # Where segments begin and end, of arguments that fit together: [batch, count, 2].
+    bounds = torch.ops.wick.segment_bounds(data, reduce, lengths, indices, offsets, axis, unsafe)
+    lead = axis if axis >= 0 else axis + data.dim()
+    shape = data.size()[:lead] + [bounds.size(1)] + data.size()[lead + 1:]
+    if bounds.numel() == 0:
         return data.sum() * torch.zeros(shape, dtype=data.dtype, device=data.device)
-    batches = data.reshape([batch] + data.size()[lead:])
-    rows = counts.reshape([batch, counts.size(-1)])
+    # The dimensions in front of the segments, as one.
+    batches = data.reshape([bounds.size(0)] + data.size()[lead:])
     parts: List[Tensor] = []
-    for b in range(batch):
-        row = batches[b]
-        sizes: List[int] = rows[b].tolist()
-        at = 0
-        if offsets is not None:
-            at = int(offsets.reshape([batch, offsets.size(-1)])[b][0])
-        for size in sizes:
-            part = row.narrow(0, at, size)
-            at += size
-            parts.append(segment_reduced(part, size, reduce, initial))
+    rows: List[List[List[int]]] = bounds.tolist()
+    for b, row in enumerate(rows):
+        for ends in row:
+            size = ends[1] - ends[0]
+            parts.append(segment_reduced(batches[b].narrow(0, ends[0], size), size, reduce, initial))
     return torch.cat(parts, 0).reshape(shape)
 )"},
 };

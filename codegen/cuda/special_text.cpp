@@ -19,7 +19,7 @@ __device__ inline double lgamma_r(double x, int*) { return lgamma(x); }
 namespace std {
 using ::exp; using ::log; using ::log1p; using ::sqrt; using ::pow; using ::sin; using ::cos;
 using ::tan; using ::acos; using ::sinh; using ::cosh; using ::erf; using ::erfc; using ::fabs;
-using ::copysign; using ::floor; using ::trunc; using ::fmod; using ::modf; using ::isnan;
+using ::copysign; using ::ceil; using ::floor; using ::trunc; using ::fmod; using ::modf; using ::isnan;
 using ::isinf; using ::isfinite; using ::nearbyint;
 __device__ inline float abs(float x) { return fabsf(x); }
 __device__ inline double abs(double x) { return fabs(x); }

@@ -96,29 +96,14 @@ Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
   return kIndexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
       .reshape(places.sizes());
 }
-// Rows that are longer than max_norm become that long.
 Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm,
                        double norm_type) {
-  static const OperatorHandle kUnique{"aten::_unique2", ""}, kNorm{"aten::linalg_vector_norm", ""},
-      kGreater{"aten::gt", "Scalar"}, kReciprocal{"aten::reciprocal", ""},
-      kCopy{"aten::index_copy", ""};
-  WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
-  WICK_CHECK(indices.dtype() == DType::Long || indices.dtype() == DType::Int,
-             "embedding_renorm_: Expected dtype int32/int64 for index, got {}",
-             toString(indices.dtype()));
-  WICK_CHECK(isFloating(self.dtype()), "\"embedding_renorm_\" not implemented for '{}'",
-             scalarTypeName(self.dtype()));
+  static const OperatorHandle kUnique{"aten::_unique2", ""}, kCopy{"aten::index_copy", ""};
+  ops::checkRenorm(self, indices);
   if (indices.numel() == 0) return self.clone();
   const Tensor places = kUnique.all(indices.to(DType::Long), true, false, false)[0].toTensor();
   const Tensor rows = kIndexSelect(self, int64_t{0}, places);
-  const DType wide = wideOf(self.dtype());
-  const Tensor x = rows.to(wide);
-  const Tensor norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
-  const Tensor rounded = norm.to(self.dtype()).to(wide);
-  const Tensor scale =
-      ops::mulScalar(kReciprocal(ops::addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
-  const Tensor scaled = ops::where(kGreater(norm, Scalar(max_norm)), ops::mul(x, scale), x);
-  return kCopy(self, int64_t{0}, places, scaled.to(self.dtype()));
+  return kCopy(self, int64_t{0}, places, ops::limitedRows(rows, max_norm, norm_type));
 }
 
 // ---- histograms: integers are counted, so that it does not matter in which order ----

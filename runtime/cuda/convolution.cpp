@@ -221,30 +221,16 @@ Tensor withRoom(const Tensor& results, const Problem& p) {
   return all;
 }
 
-// Images of one dimension are rows of images of two.
-Tensor widened(const Tensor& t) {
-  return t.dim() == 3 ? t.unsqueeze(2) : t;
-}
-DimVector widened(const DimVector& v, int64_t before) {
-  if (v.size() != 1) return v;
-  return DimVector{before, v[0]};
-}
 DimVector widenedSize(IntSpan size) {
   DimVector sizes(size);
   if (sizes.size() == 3) sizes.insert(2, 1);
   return sizes;
 }
 
-MemoryFormat formatFor(const Tensor& given, bool channels_last) {
-  return !channels_last || given.dim() == 3 ? MemoryFormat::Contiguous
-         : given.dim() == 4                 ? MemoryFormat::ChannelsLast
-                                            : MemoryFormat::ChannelsLast3d;
-}
-
 void setParams(Problem& p, const ConvolutionParams& params) {
-  p.padding = widened(params.padding, 0);
-  p.stride = widened(params.stride, 1);
-  p.dilation = widened(params.dilation, 1);
+  p.padding = forImages(params.padding, 0);
+  p.stride = forImages(params.stride, 1);
+  p.dilation = forImages(params.dilation, 1);
   // How far apart the points of a kernel are means nothing where there is one; cuDNN 9.14 divides by zero while it looks for an
   // engine of such convolutions in three dimensions.
   for (size_t d = 0; d < p.dilation.size(); ++d) {
@@ -259,12 +245,25 @@ void setParams(Problem& p, const ConvolutionParams& params) {
 
 }  // namespace
 
+Tensor asImages(const Tensor& t) {
+  return t.dim() == 3 ? t.unsqueeze(2) : t;
+}
+DimVector forImages(const DimVector& v, int64_t before) {
+  if (v.size() != 1) return v;
+  return DimVector{before, v[0]};
+}
+MemoryFormat formatFor(const Tensor& given, bool channels_last) {
+  return !channels_last || given.dim() == 3 ? MemoryFormat::Contiguous
+         : given.dim() == 4                 ? MemoryFormat::ChannelsLast
+                                            : MemoryFormat::ChannelsLast3d;
+}
+
 Tensor convolve(const char* op, const Tensor& given_input, const Tensor& given_weight,
                 const ConvolutionParams& params, IntSpan output_size, bool channels_last) {
   dnn::typeOf(op, given_input.dtype());
   const MemoryFormat format = formatFor(given_input, channels_last);
-  const Tensor input = widened(given_input).contiguous(format);
-  const Tensor weight = widened(given_weight).contiguous(format);
+  const Tensor input = asImages(given_input).contiguous(format);
+  const Tensor weight = asImages(given_weight).contiguous(format);
   const Tensor out = Tensor::empty(widenedSize(output_size), input.dtype(), input.device(), format);
   const auto result = [&] { return given_input.dim() == 3 ? out.squeeze(2) : out; };
   if (out.numel() == 0) return result();
@@ -318,8 +317,8 @@ Tensor convolutionWeightGradient(const char* op, const Tensor& given_grad,
   const bool last =
       given_input.dim() >= 4 && given_input.suggestMemoryFormat() != MemoryFormat::Contiguous;
   const MemoryFormat format = formatFor(given_input, last);
-  const Tensor input = widened(given_input).contiguous(format);
-  const Tensor grad = widened(given_grad).contiguous(format);
+  const Tensor input = asImages(given_input).contiguous(format);
+  const Tensor grad = asImages(given_grad).contiguous(format);
   const Tensor out = Tensor::empty(widenedSize(weight_size), input.dtype(), input.device(), format);
   Problem p{op, Wanted::Weights, input, out, grad, {}, {}, {}, {}, {}};
   setParams(p, params);

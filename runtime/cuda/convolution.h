@@ -7,6 +7,11 @@
 
 namespace wick::cuda {
 
+// Images of one dimension are rows of images of two; and a number a dimension with `before` in front of that of the rows.
+Tensor asImages(const Tensor& t);
+DimVector forImages(const DimVector& v, int64_t before);
+MemoryFormat formatFor(const Tensor& given, bool channels_last);
+
 // Arguments as in runtime/kernels/convolution.h, all on one device; of floats. `params` pads both
 // sides alike.
 

@@ -12,6 +12,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/losses.h"
 
 namespace wick::cuda {
 
@@ -111,47 +112,17 @@ struct Task {
   Tensor probs, labels, lengths;
   int64_t samples, time, classes, width;
 };
-Task plan(const char* op, const Tensor& log_probs, const Tensor& targets,
+Task plan(const char* op, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
           const DimVector& input_lengths, const DimVector& target_lengths, int64_t blank) {
-  WICK_CHECK(log_probs.dim() == 3 && log_probs.numel() > 0,
-             "{}: expected log_probs of shape (T, N, C), got {}", op, log_probs.describe());
-  const int64_t time = log_probs.size(0), samples = log_probs.size(1), classes = log_probs.size(2);
-  WICK_CHECK(blank >= 0 && blank < classes, "{}: blank must be in label range", op);
-  WICK_CHECK(static_cast<int64_t>(input_lengths.size()) == samples &&
-                 static_cast<int64_t>(target_lengths.size()) == samples,
-             "{}: input_lengths and target_lengths must be of size batch_size", op);
-  const bool rows = targets.dim() == 2;
-  WICK_CHECK(targets.dim() == 1 || (rows && targets.size(0) == samples),
-             "{}: targets should have shape (N, S) or (sum(target_lengths),), got {}", op,
-             formatInts(targets.sizes()));
-  const Tensor lengths = Tensor::empty(DimVector{samples, 3}, DType::Long);
-  int64_t longest = 0, listed = 0;
-  for (int64_t n = 0; n < samples; ++n) {
-    const int64_t steps = input_lengths[static_cast<size_t>(n)];
-    const int64_t labels = target_lengths[static_cast<size_t>(n)];
-    WICK_CHECK(steps >= 0 && steps <= time,
-               "{}: Expected input_lengths to have value at most {}, but got value {}", op, time,
-               steps);
-    WICK_CHECK(labels >= 0 && labels <= targets.numel(), "{}: a target length is out of range: {}",
-               op, labels);
-    int64_t* const to = lengths.data<int64_t>() + 3 * n;
-    to[0] = steps;
-    to[1] = labels;
-    to[2] = rows ? n * targets.size(1) : listed;
-    longest = std::max(longest, labels);
-    listed += labels;
-  }
-  WICK_CHECK(rows ? targets.size(1) >= longest : targets.numel() == listed,
-             "{}: targets of shape {} do not hold the target lengths", op,
-             formatInts(targets.sizes()));
+  const CtcTask task = ctcTask(op, grad, log_probs, targets, input_lengths, target_lengths, blank);
   const Device device = log_probs.device();
   return {log_probs.to(DType::Double).contiguous(),
           moveTo(targets, device).to(DType::Long).contiguous(),
-          moveTo(lengths, device),
-          samples,
-          time,
-          classes,
-          2 * longest + 1};
+          moveTo(task.places, device),
+          task.samples,
+          task.time,
+          task.classes,
+          2 * task.longest + 1};
 }
 
 Tensor noWays(const Task& task) {
@@ -176,7 +147,7 @@ void launchCtc(const char* op, const char* kernel, const Task& task, const Tenso
 Pair ctcLoss(const Tensor& log_probs, const Tensor& targets, const DimVector& input_lengths,
              const DimVector& target_lengths, int64_t blank, bool zero_infinity) {
   const char* op = "ctc_loss";
-  const Task task = plan(op, log_probs, targets, input_lengths, target_lengths, blank);
+  const Task task = plan(op, Tensor(), log_probs, targets, input_lengths, target_lengths, blank);
   const Tensor ways = noWays(task);
   const Tensor losses = Tensor::empty(DimVector{task.samples}, DType::Double, ways.device());
   launchCtc(op, "findWays", task, ways, {}, {}, losses, blank, zero_infinity ? kZeroInfinity : 0,
@@ -188,9 +159,7 @@ Tensor ctcGradient(const Tensor& grad, const Tensor& log_probs, const Tensor& ta
                    const DimVector& input_lengths, const DimVector& target_lengths, int64_t blank,
                    bool zero_infinity) {
   const char* op = "ctc_gradient";
-  const Task task = plan(op, log_probs, targets, input_lengths, target_lengths, blank);
-  WICK_CHECK(grad.numel() == task.samples, "{}: a gradient {} does not fit log_probs {}", op,
-             grad.describe(), log_probs.describe());
+  const Task task = plan(op, grad, log_probs, targets, input_lengths, target_lengths, blank);
   const Tensor forwards = noWays(task), backwards = noWays(task);
   const Tensor g = grad.to(DType::Double).contiguous();
   const Tensor out = Tensor::empty(log_probs.sizes(), DType::Double, log_probs.device());

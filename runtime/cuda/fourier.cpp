@@ -16,11 +16,13 @@
 #include "runtime/cuda/library.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
-#include "runtime/ops/common_calls.h"
+#include "runtime/ops/fourier/transforms.h"
 
 namespace wick::cuda {
 
 namespace {
+
+using namespace ops::fourier;
 
 constexpr const char* kNames[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so"};
 constexpr size_t kMaxPlans = 64;
@@ -183,17 +185,6 @@ struct Order {
   }
 };
 
-DimVector wrapped(const char* op, const Tensor& t, const DimVector& dim) {
-  DimVector dims;
-  for (const int64_t d : dim) {
-    const int64_t at = wrapDim(d, t.dim());
-    WICK_CHECK(std::ranges::find(dims, at) == dims.end(), "{}: FFT dims must be unique", op);
-    WICK_CHECK(at < t.dim() && t.size(at) > 0, "{}: Invalid number of data points (0) specified",
-               op);
-    dims.push_back(at);
-  }
-  return dims;
-}
 int64_t batchOf(const Tensor& t, IntSpan sizes) {
   return t.numel() / checkedNumel(sizes);
 }
@@ -201,14 +192,6 @@ DimVector sizesOf(const Tensor& t, IntSpan dims) {
   DimVector sizes;
   for (const int64_t d : dims) sizes.push_back(t.size(d));
   return sizes;
-}
-
-Tensor normalized(const Tensor& t, int64_t normalization, int64_t count) {
-  WICK_CHECK(normalization >= 0 && normalization <= 2, "_fft: unknown normalization {}",
-             normalization);
-  if (normalization == 0) return t;
-  const auto n = static_cast<double>(count);
-  return ops::mulScalar(t, Scalar(normalization == 1 ? 1 / std::sqrt(n) : 1 / n));
 }
 
 Tensor transformComplex(Tensor x, IntSpan dims, bool forward) {
@@ -229,28 +212,21 @@ Tensor transformComplex(Tensor x, IntSpan dims, bool forward) {
 
 Tensor complexToComplex(const Tensor& self, const DimVector& dim, int64_t normalization,
                         bool forward) {
-  WICK_CHECK(isComplex(self.dtype()), "_fft_c2c expects a complex input tensor, but got {}",
-             scalarTypeName(self.dtype()));
-  const DimVector dims = wrapped("_fft_c2c", self, dim);
-  if (dims.empty()) return self.clone(MemoryFormat::Contiguous);
-  const Tensor out = transformComplex(self, dims, forward).contiguous();
-  return normalized(out, normalization, checkedNumel(sizesOf(self, dims)));
+  const Transform plan = planComplex(self, dim, normalization);
+  if (plan.dims.empty()) return self.clone(MemoryFormat::Contiguous);
+  return scaled(transformComplex(self, plan.dims, forward).contiguous(), plan.scale);
 }
 
 Tensor realToComplex(const Tensor& self, const DimVector& dim, int64_t normalization,
                      bool onesided) {
-  const char* op = "_fft_r2c";
+  const Transform plan = planOfReal(self, dim, normalization);
   WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "{}: no transform of {} on CUDA devices", op, toString(self.dtype()));
-  const DimVector dims = wrapped(op, self, dim);
-  WICK_CHECK(!dims.empty(), "{} must transform at least one axis", op);
-  const int64_t count = checkedNumel(sizesOf(self, dims));
+             "_fft_r2c: no transform of {} on CUDA devices", toString(self.dtype()));
   const DType type = toComplexType(self.dtype());
   if (!onesided) {
-    return normalized(transformComplex(self.to(type), dims, true).contiguous(), normalization,
-                      count);
+    return scaled(transformComplex(self.to(type), plan.dims, true).contiguous(), plan.scale);
   }
-  const DimVector last{dims.back()};
+  const DimVector last{plan.dims.back()};
   const Order order(self.dim(), last);
   const Tensor from = self.permute(order.there).contiguous();
   DimVector sizes(from.sizes());
@@ -259,24 +235,14 @@ Tensor realToComplex(const Tensor& self, const DimVector& dim, int64_t normaliza
   const Tensor to = Tensor::empty(sizes, type, self.device());
   run(self.dtype() == DType::Double ? kDoubleToComplex : kRealToComplex, from, to, DimVector{n},
       from.numel() / n, kForward);
-  Tensor out = to.permute(order.back);
-  if (dims.size() > 1) out = transformComplex(out, IntSpan(dims).first(dims.size() - 1), true);
-  return normalized(out.contiguous(), normalization, count);
+  const Tensor out = transformComplex(to.permute(order.back), plan.others(), true);
+  return scaled(out.contiguous(), plan.scale);
 }
 
 Tensor complexToReal(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t n) {
-  const char* op = "_fft_c2r";
-  WICK_CHECK(isComplex(self.dtype()), "{} expects a complex input tensor, but got {}", op,
-             scalarTypeName(self.dtype()));
-  const DimVector dims = wrapped(op, self, dim);
-  WICK_CHECK(!dims.empty(), "{} must transform at least one axis", op);
-  WICK_CHECK(n >= 1 && n < int64_t{1} << 40, "{}: Invalid number of data points ({}) specified", op,
-             n);
-  DimVector counted = sizesOf(self, dims);
-  counted.back() = n;
-  Tensor x = self;
-  if (dims.size() > 1) x = transformComplex(x, IntSpan(dims).first(dims.size() - 1), false);
-  const DimVector last{dims.back()};
+  const Transform plan = planToReal(self, dim, normalization, n);
+  Tensor x = transformComplex(self, plan.others(), false);
+  const DimVector last{plan.dims.back()};
   const Order order(x.dim(), last);
   x = x.permute(order.there);
   const int64_t half = n / 2 + 1, given = x.size(-1);
@@ -290,7 +256,7 @@ Tensor complexToReal(const Tensor& self, const DimVector& dim, int64_t normaliza
   const Tensor to = Tensor::empty(sizes, toRealType(x.dtype()), x.device());
   run(x.dtype() == DType::ComplexDouble ? kComplexToDouble : kComplexToReal, from, to, DimVector{n},
       from.numel() / half, kBackward);
-  return normalized(to.permute(order.back).contiguous(), normalization, checkedNumel(counted));
+  return scaled(to.permute(order.back).contiguous(), plan.scale);
 }
 
 const DeviceKernel kKernels[] = {

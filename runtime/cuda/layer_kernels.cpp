@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/cuda/number_text.h"
+#include "runtime/ops/call.h"
 
 namespace wick::cuda {
 
@@ -81,6 +83,18 @@ TextKernel weightedRowsKernel(const Tensor& x, const Tensor& out, int64_t source
       {{x}, {out, true}, {start}, {place}, {weight}},
       {parts * out.numel(), static_cast<int64_t>(rows.start.size()) - 1, source_rows,
        parts * inner}};
+}
+
+Tensor paddedEvenly(const Tensor& input, ConvolutionParams& params) {
+  static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
+  if (params.transposed || std::ranges::equal(params.padding, params.padding_after)) return input;
+  DimVector pads;
+  for (size_t d = params.padding.size(); d-- > 0;) {
+    pads.push_back(params.padding[d]);
+    pads.push_back(params.padding_after[d]);
+    params.padding[d] = params.padding_after[d] = 0;
+  }
+  return kPad(input, pads, Scalar(0));
 }
 
 }  // namespace wick::cuda

@@ -17,4 +17,7 @@ using TableMaker = std::function<Tensor(const Tensor&)>;
 TextKernel weightedRowsKernel(const Tensor& x, const Tensor& out, int64_t source_rows,
                               int64_t inner, const WeightedRows& rows, const TableMaker& table);
 
+// The input of a convolution with what another padding behind than in front of it adds, and `params` without that.
+Tensor paddedEvenly(const Tensor& input, ConvolutionParams& params);
+
 }  // namespace wick::cuda

@@ -104,18 +104,8 @@ class CudaLayers : public DeviceLayers {
                      const ConvolutionParams& params, const Tensor& residual,
                      Activation activation) override {
     const DimVector size = convolutionOutputSize(op, input, weight, bias, params);
-    Tensor x = input;
     ConvolutionParams used = params;
-    if (!params.transposed && !std::ranges::equal(params.padding, params.padding_after)) {
-      static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
-      DimVector pads;
-      for (size_t d = params.padding.size(); d-- > 0;) {
-        pads.push_back(params.padding[d]);
-        pads.push_back(params.padding_after[d]);
-        used.padding[d] = used.padding_after[d] = 0;
-      }
-      x = kPad(x, pads, Scalar(0));
-    }
+    Tensor x = paddedEvenly(input, used);
     const auto lastOf = [](const Tensor& t) {
       return t.dim() >= 4 && t.suggestMemoryFormat() != MemoryFormat::Contiguous;
     };

@@ -3,6 +3,8 @@
 // What is read from images [N, C, pixels…] are sums over planes (a channel of a sample), and what is
 // written is a line through each plane; what lies between has one number a plane or less and is
 // computed by other operators.
+#include "runtime/ops/layers/normalization.h"
+
 #include <fmt/format.h>
 
 #include "core/device_backend.h"
@@ -127,30 +129,14 @@ Tensor along(const Tensor& g, const Tensor& x, const Planes& planes, const Line&
   return out;
 }
 
-void checkImages(const char* op, const Tensor& input) {
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
-}
-void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
-  WICK_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels),
-             "{}: expected {} to have {} elements, got {}", op, name, channels,
-             t.defined() ? t.describe() : "");
-}
-
 // ---- batch normalization ----
-
-Triple nothing(const Tensor& input) {
-  const Tensor zeros = Tensor::zeros(DimVector{input.size(1)}, input.dtype(), input.device());
-  return {Tensor::zeros(input.sizes(), input.dtype(), input.device()), zeros, zeros.clone()};
-}
 
 // `mean` and `rstd` are what training gave.
 Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
                          const Tensor& mean, const Tensor& rstd, double) {
   const char* op = "batch_norm_gradient";
-  checkImages(op, input);
-  if (input.numel() == 0) return nothing(input);
-  const int64_t channels = input.size(1);
+  const int64_t channels = channelsOf(op, input);
+  if (input.numel() == 0) return gradientsOfNothing(input);
   checkChannels(op, "mean", mean, channels);
   checkChannels(op, "rstd", rstd, channels);
   checkChannels(op, "weight", weight, channels);
@@ -166,12 +152,10 @@ Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
 Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
                          int64_t groups, double eps) {
   const char* op = "group_norm_gradient";
-  checkImages(op, input);
-  WICK_CHECK(groups > 0 && input.size(1) % groups == 0,
-             "{}: expected a number of channels that {} groups divide, got {}", op, groups,
-             input.describe());
-  checkChannels(op, "weight", weight, input.size(1));
-  if (input.numel() == 0) return nothing(input);
+  const int64_t channels = channelsOf(op, input);
+  checkGroups(op, input, channels, groups);
+  checkChannels(op, "weight", weight, channels);
+  if (input.numel() == 0) return gradientsOfNothing(input);
   const Tensor x = widened(input).contiguous();
   const Tensor g = grad.to(x.dtype()).contiguous();
   WICK_CHECK(std::ranges::equal(g.sizes(), x.sizes()), "{}: a gradient {} does not fit an input {}",
@@ -210,10 +194,8 @@ Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
 Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
                        int64_t c, int64_t hxw, int64_t groups, double eps) {
   const char* op = "native_group_norm";
-  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
-             "{}: {} is not {} x {} x {}", op, input.describe(), n, c, hxw);
-  WICK_CHECK(groups > 0 && c % groups == 0, "{}: {} groups do not divide {} channels", op, groups,
-             c);
+  checkPlanes(op, input, n, c, hxw);
+  checkGroups(op, input, c, groups);
   const Tensor x = input.contiguous();
   const Tensor out = kGroupNorm(x.reshape(DimVector{n, c, hxw}), groups, weight, bias, eps, false);
   const Tensor rows = widened(x).reshape(DimVector{n, groups, c / groups * hxw});
@@ -225,10 +207,7 @@ Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& 
 // Without elements, or with a bias alone, which no loop form has.
 Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
                  double eps, bool) {
-  WICK_CHECK(input.dim() >= 2, "group_norm: expected input of two or more dimensions, got {}",
-             input.describe());
-  WICK_CHECK(groups > 0 && input.size(1) % groups == 0,
-             "group_norm: {} groups do not divide {} channels", groups, input.size(1));
+  checkGroups("group_norm", input, channelsOf("group_norm", input), groups);
   if (input.numel() == 0) return input.clone();
   if (weight.defined() || !bias.defined()) throw NotOnDevice();
   const Tensor ones = Tensor::full(bias.sizes(), 1, bias.dtype(), bias.device());

@@ -22,6 +22,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/random/checks.h"
 
 namespace wick::cuda {
 
@@ -185,8 +186,7 @@ Tensor realParts(const Tensor& t) {
 }
 
 Tensor uniform(const Tensor& self, double from, double to, Generator* g) {
-  WICK_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",
-             from, to);
+  ops::checkUniform(from, to);
   const Tensor t = realParts(self);
   checkFloating("uniform_", t);
   // Draws are of (0, 1], the results of [from, to).
@@ -199,7 +199,7 @@ Tensor uniform(const Tensor& self, double from, double to, Generator* g) {
 }
 
 Tensor normal(const Tensor& self, double mean, double std, Generator* g) {
-  WICK_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  ops::checkNormal(std);
   const Tensor t = realParts(self);
   checkFloating("normal_", t);
   const double spread = isComplex(self.dtype()) ? std / std::sqrt(2.0) : std;
@@ -209,7 +209,7 @@ Tensor normal(const Tensor& self, double mean, double std, Generator* g) {
 }
 
 Tensor bernoulli(const Tensor& self, double p, Generator* g) {
-  WICK_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", p);
+  ops::checkBernoulli(p);
   draw(self, *g, uniformFor(self), "u < p.a", DType::Bool, {p});
   return written("bernoulli_", self);
 }
@@ -221,7 +221,7 @@ Tensor bernoulliBy(const Tensor& self, const Tensor& p, Generator* g) {
 }
 
 Tensor exponential(const Tensor& self, double lambda, Generator* g) {
-  WICK_CHECK(lambda > 0, "exponential_ expects lambda > 0.0, but found lambda={}", lambda);
+  ops::checkExponential(lambda);
   checkFloating("exponential_", self);
   // Never zero, which what is drawn up to one would give.
   const double half = self.dtype() == DType::Double ? 0x1p-53 : 0x1p-24;
@@ -230,7 +230,6 @@ Tensor exponential(const Tensor& self, double lambda, Generator* g) {
   return written("exponential_", self);
 }
 Tensor cauchy(const Tensor& self, double median, double sigma, Generator* g) {
-  WICK_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma={}", sigma);
   checkFloating("cauchy_", self);
   const char* bound = self.dtype() == DType::Double ? "2.2204460492503131e-16" : "1.1920929e-07f";
   draw(self, *g, uniformFor(self),
@@ -242,13 +241,13 @@ Tensor cauchy(const Tensor& self, double median, double sigma, Generator* g) {
   return written("cauchy_", self);
 }
 Tensor geometric(const Tensor& self, double p, Generator* g) {
-  WICK_CHECK(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p={}", p);
+  ops::checkGeometric(p);
   draw(self, *g, uniformFor(self), "ceil(fast_log(u) / fast_log((R)1 - p.a))", realOf(self.dtype()),
        {p});
   return written("geometric_", self);
 }
 Tensor logNormal(const Tensor& self, double mean, double std, Generator* g) {
-  WICK_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std={}", std);
+  ops::checkLogNormal(std);
   checkFloating("log_normal_", self);
   draw(self, *g, self.dtype() == DType::Double ? kNormal64 : kNormal32,
        "fast_exp(fma(u, p.b, p.a))", realOf(self.dtype()), {mean, std});
@@ -298,8 +297,7 @@ void drawIntegers(const Tensor& t, uint64_t range, int64_t base, Generator& g) {
 Tensor randomFrom(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* g) {
   uint64_t range = 0;
   if (to) {
-    WICK_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from={} >= to={}",
-               from, *to);
+    ops::checkIntegers("random_", from, *to);
     range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
   } else {
     range = lastOf(self.dtype()) - static_cast<uint64_t>(from) + 1;
@@ -334,7 +332,7 @@ Tensor keptMask(const Tensor& input, double p, Generator& g) {
   return mask;
 }
 std::tuple<Tensor, Tensor> nativeDropout(const Tensor& input, double p, std::optional<bool> train) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  ops::checkDropout(p);
   if (input.numel() == 0 || !train.value_or(true)) {
     const Tensor mask = Tensor::full(input.sizes(), 1, DType::Bool, input.device());
     return {input.numel() == 0 ? input : input.clone(), mask};
@@ -347,7 +345,7 @@ std::tuple<Tensor, Tensor> nativeDropout(const Tensor& input, double p, std::opt
   return {ops::mulScalar(ops::mul(input, mask), Scalar(1 / (1 - p))), mask};
 }
 Tensor dropout(const Tensor& input, double p, bool train) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  ops::checkDropout(p);
   if (p == 0 || !train || input.numel() == 0) return input;
   return std::get<0>(nativeDropout(input, p, true));
 }
@@ -361,13 +359,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   static const OperatorHandle kTopK{"aten::topk", ""}, kCumsum{"aten::cumsum", ""},
       kLess{"aten::lt", "Tensor"}, kSum{"aten::sum", "dim_IntList"}, kArgmax{"aten::argmax", ""},
       kUniformInto{"aten::uniform_", ""};
-  WICK_CHECK(isFloating(self.dtype()),
-             "multinomial only supports floating-point dtypes for input, got: {}",
-             scalarTypeName(self.dtype()));
-  WICK_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
-  WICK_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
-  WICK_CHECK(replacement || samples <= self.size(-1),
-             "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  const DimVector sizes = ops::multinomialSizes(self, samples, replacement);
   const Tensor weights = isReducedFloat(self.dtype()) ? self.to(DType::Float) : self;
   const IValue generator{GeneratorRef(g)};
   if (!replacement || samples == 1) {
@@ -376,8 +368,6 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
     if (samples == 1) return kArgmax(keys, int64_t{-1}, true);
     return kTopK.all(keys, samples, int64_t{-1}, true, true)[1].toTensor();
   }
-  DimVector sizes(self.sizes());
-  sizes.back() = samples;
   const Tensor sums = kCumsum(weights, int64_t{-1}, IValue());
   const Tensor total = sums.narrow(-1, sums.size(-1) - 1, 1);
   const Tensor at =

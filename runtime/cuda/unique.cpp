@@ -1,4 +1,6 @@
 // Values and slices that are different from each other, on CUDA devices: sorted, or neighbours.
+#include "runtime/ops/indexing/unique.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -137,20 +139,12 @@ ThreeResults unique(const Tensor& self, bool, bool return_inverse, bool return_c
 // As on the CPU: PyTorch gives all three results whether they are asked for or not.
 ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
   static const OperatorHandle kScatter{"aten::scatter", "src"}, kSelect{"aten::index_select", ""};
-  WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
-  dim = wrapDim(dim, self.dim());
-  WICK_CHECK(!isComplex(self.dtype()), "\"unique_dim\" not implemented for '{}'",
-             scalarTypeName(self.dtype()));
+  dim = ops::dimensionOfSlices(self, dim);
   const int64_t n = self.size(dim);
-  const auto empty_dims = std::count(self.sizes().begin(), self.sizes().end(), 0);
-  const Tensor none = Tensor::empty(DimVector{0}, DType::Long, self.device());
   if (n == 0) {
-    WICK_CHECK(empty_dims == 1,
-               "Number of zero sized dimensions is more than one, so unique cannot be applied");
+    const Tensor none = Tensor::empty(DimVector{0}, DType::Long, self.device());
     return {Tensor::empty(self.sizes(), self.dtype(), self.device()), none, none};
   }
-  WICK_CHECK(empty_dims == 0,
-             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
   const Tensor rows = self.transpose(0, dim).contiguous();
   const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   const Tensor numbers = Tensor::empty(DimVector{padded}, DType::Long, self.device());

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "codegen/cuda/special_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
@@ -77,40 +78,22 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
 
 // ---- aligned regions ----
 
+// Samples as on the CPU.
+constexpr const char* kSamples =
+#include "runtime/cuda/region_samples.inc"
+    ;
+
 constexpr const char* kRegions = R"(
 typedef {type} T;
+typedef wick::regions::Sample<T> Sample;
 struct Words {{
   const T* map; const T* rois; const T* grad; const int* mapping; T* out;
   long long total, regions, images, channels, height, width, rows, columns, pooled_channels;
   long long ratio, options; double scale, offset; long long* flag; long long complaint;
 }};
 enum {{ kLeast = 1, kAtLeastOne = 2, kPositions = 4 }};
-struct Sample {{ long long low, high; T low_weight, high_weight; bool inside; }};
-__device__ Sample sampleAt(T at, long long size) {{
-  Sample s;
-  s.low = s.high = 0;
-  s.low_weight = s.high_weight = 0;
-  s.inside = at >= (T)-1 && at <= (T)size;
-  if (!s.inside) return s;
-  at = at < (T)0 ? (T)0 : at;
-  s.low = (long long)at;
-  if (s.low >= size - 1) {{
-    s.low = s.high = size - 1;
-    at = (T)s.low;
-  }} else {{
-    s.high = s.low + 1;
-  }}
-  s.high_weight = at - (T)s.low;
-  s.low_weight = (T)1 - s.high_weight;
-  return s;
-}}
 // A region on its grid of samples; false when it is too large or not finite.
 struct Region {{ long long image, rows, columns; T y, x, cell_height, cell_width, count; }};
-__device__ long long samplesFor(const Words& p, T extent, long long cells) {{
-  if (p.ratio > 0) return p.ratio;
-  const T count = ceil(extent / (T)cells);
-  return count > (T)(1 << 20) ? -1 : count < (T)0 ? 0 : (long long)count;
-}}
 __device__ bool regionOf(const Words& p, long long n, Region& r) {{
   const T* const roi = p.rois + 5 * n;
   const T scale = (T)p.scale, offset = (T)p.offset;
@@ -123,8 +106,8 @@ __device__ bool regionOf(const Words& p, long long n, Region& r) {{
     width = width < (T)1 ? (T)1 : width;
     height = height < (T)1 ? (T)1 : height;
   }}
-  r.rows = good ? samplesFor(p, height, p.rows) : -1;
-  r.columns = good ? samplesFor(p, width, p.columns) : -1;
+  r.rows = good ? wick::regions::samplesOfCell(p.ratio, height, p.rows) : -1;
+  r.columns = good ? wick::regions::samplesOfCell(p.ratio, width, p.columns) : -1;
   if (r.rows < 0 || r.columns < 0) {{
     *(volatile long long*)p.flag = p.complaint;
     return false;
@@ -149,13 +132,13 @@ extern "C" __global__ void __launch_bounds__(256) pooled(const __grid_constant__
     T sum = 0;
     for (long long iy = 0; iy < r.rows; ++iy) {{
       const T at_y = placeOf(r.y, r.cell_height, cell / p.columns, iy, r.rows);
-      const Sample y = sampleAt(at_y, p.height);
+      const Sample y = wick::regions::sampleAt(at_y, p.height);
       if (!y.inside) continue;
       const T* const low = plane + y.low * p.width;
       const T* const high = plane + y.high * p.width;
       for (long long ix = 0; ix < r.columns; ++ix) {{
         const T at_x = placeOf(r.x, r.cell_width, cell % p.columns, ix, r.columns);
-        const Sample x = sampleAt(at_x, p.width);
+        const Sample x = wick::regions::sampleAt(at_x, p.width);
         if (!x.inside) continue;
         sum += y.low_weight * x.low_weight * low[x.low] +
                y.low_weight * x.high_weight * low[x.high] +
@@ -168,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(256) pooled(const __grid_constant__
 }}
 // How much of a sample at `at` the element `own` has.
 __device__ __forceinline__ T shareOf(T at, long long size, long long own) {{
-  const Sample s = sampleAt(at, size);
+  const Sample s = wick::regions::sampleAt(at, size);
   T share = 0;
   if (!s.inside) return share;
   if (s.low == own) share += s.low_weight;
@@ -231,9 +214,10 @@ void launchRegions(const Rule& rule, const char* kernel, const Tensor& map, cons
   const DType type = out.dtype();
   WICK_CHECK(type == DType::Float || type == DType::Double, "\"{}\" not implemented for '{}'",
              rule.op, scalarTypeName(type));
-  WICK_CHECK(ratio <= 1 << 20, "{}: the sampling ratio {} is too large", rule.op, ratio);
+  ops::vision::checkRatio(rule.op, ratio);
   if (out.numel() == 0) return;
-  launchPoints(out.device(), textOf(kRegions, type), kernel, out.numel(),
+  launchPoints(out.device(), codegen::standardText() + kSamples + textOf(kRegions, type), kernel,
+               out.numel(),
                {wordOf(map), wordOf(rois), wordOf(grad), wordOf(mapping), wordOf(out), out.numel(),
                 rois.size(0), e.images, e.channels, e.height, e.width, e.pooled_height,
                 e.pooled_width, pooled_channels, ratio, rule.options, std::bit_cast<int64_t>(scale),
@@ -243,7 +227,8 @@ void launchRegions(const Rule& rule, const char* kernel, const Tensor& map, cons
 
 Tensor pooled(const Rule& rule, const Tensor& input, const Tensor& rois, double scale,
               const Extents& e, int64_t ratio) {
-  const int64_t channels = (rule.options & kPositions) != 0 ? e.channels / e.cells() : e.channels;
+  const int64_t channels =
+      (rule.options & kPositions) != 0 ? ops::vision::channelsOfCells(rule.op, e) : e.channels;
   const Tensor out =
       Tensor::empty(DimVector{rois.size(0), channels, e.pooled_height, e.pooled_width},
                     input.dtype(), input.device());
@@ -263,17 +248,15 @@ Tensor unpooled(const Rule& rule, const Tensor& grad, const Tensor& rois, const 
 
 Tensor roiAlign(const Tensor& input, const Tensor& rois, double scale, int64_t pooled_height,
                 int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
-  const Extents e = ops::vision::extentsOf("roi_align", input, moveTo(rois, Device()),
-                                           pooled_height, pooled_width);
+  const Extents e = ops::vision::extentsOf("roi_align", input, rois, pooled_height, pooled_width);
   return pooled(alignRule("roi_align", aligned), input, rois, scale, e, sampling_ratio);
 }
 Tensor roiAlignBackward(const Tensor& grad, const Tensor& rois, double scale, int64_t pooled_height,
                         int64_t pooled_width, int64_t images, int64_t channels, int64_t height,
                         int64_t width, int64_t sampling_ratio, bool aligned) {
   constexpr const char* kName = "_roi_align_backward";
-  const Extents e =
-      ops::vision::extentsOfGradient(kName, grad, channels, moveTo(rois, Device()), pooled_height,
-                                     pooled_width, images, channels, height, width);
+  const Extents e = ops::vision::extentsOfGradient(kName, grad, channels, rois, pooled_height,
+                                                   pooled_width, images, channels, height, width);
   return unpooled(alignRule(kName, aligned), grad, rois, {}, scale, e, sampling_ratio);
 }
 
@@ -284,22 +267,17 @@ constexpr Rule kPsBackward{"_ps_roi_align_backward", 0.5, kPositions};
 std::tuple<Tensor, Tensor> psRoiAlign(const Tensor& input, const Tensor& rois, double scale,
                                       int64_t pooled_height, int64_t pooled_width,
                                       int64_t sampling_ratio) {
-  const Extents e = ops::vision::extentsOf(kPsRule.op, input, moveTo(rois, Device()), pooled_height,
-                                           pooled_width);
-  WICK_CHECK(e.channels % e.cells() == 0,
-             "{}: input channels must be a multiple of pooling height * pooling width, got {} and "
-             "{} * {}",
-             kPsRule.op, e.channels, e.pooled_height, e.pooled_width);
+  const Extents e = ops::vision::extentsOf(kPsRule.op, input, rois, pooled_height, pooled_width);
   const Tensor out = pooled(kPsRule, input, rois, scale, e, sampling_ratio);
-  return {out, moveTo(ops::vision::channelMapping(out), out.device())};
+  return {out, ops::vision::channelMapping(out)};
 }
 Tensor psRoiAlignBackward(const Tensor& grad, const Tensor& rois, const Tensor& mapping,
                           double scale, int64_t pooled_height, int64_t pooled_width,
                           int64_t sampling_ratio, int64_t images, int64_t channels, int64_t height,
                           int64_t width) {
-  const Extents e = ops::vision::extentsOfGradient(
-      kPsBackward.op, grad, grad.dim() == 4 ? grad.size(1) : 0, moveTo(rois, Device()),
-      pooled_height, pooled_width, images, channels, height, width);
+  const Extents e =
+      ops::vision::extentsOfGradient(kPsBackward.op, grad, grad.dim() == 4 ? grad.size(1) : 0, rois,
+                                     pooled_height, pooled_width, images, channels, height, width);
   const Tensor channel = ops::vision::checkedMapping(kPsBackward.op, mapping, grad);
   return unpooled(kPsBackward, grad, rois, channel, scale, e, sampling_ratio);
 }

@@ -129,4 +129,23 @@ RegisterComposites::RegisterComposites(DeviceType type) {
   RegisterDeviceKernels(type, kLast, TableRule::Last);
 }
 
+void checkRenorm(const Tensor& self, const Tensor& indices) {
+  WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
+  WICK_CHECK(indices.dtype() == DType::Long || indices.dtype() == DType::Int,
+             "embedding_renorm_: Expected dtype int32/int64 for index, got {}",
+             toString(indices.dtype()));
+  WICK_CHECK(isFloating(self.dtype()), "\"embedding_renorm_\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+}
+
+Tensor limitedRows(const Tensor& rows, double max_norm, double norm_type) {
+  static const OperatorHandle kNorm{"aten::linalg_vector_norm", ""}, kGreater{"aten::gt", "Scalar"},
+      kReciprocal{"aten::reciprocal", ""};
+  const DType dtype = rows.dtype(), wide = isReducedFloat(dtype) ? DType::Float : dtype;
+  const Tensor x = rows.to(wide), norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
+  const Tensor rounded = norm.to(dtype).to(wide);
+  const Tensor scale = mulScalar(kReciprocal(addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
+  return Tensor(where(kGreater(norm, Scalar(max_norm)), mul(x, scale), x)).to(dtype);
+}
+
 }  // namespace wick::ops

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/device.h"
+#include "core/tensor.h"
 
 namespace wick::ops {
 
@@ -9,5 +10,10 @@ namespace wick::ops {
 struct RegisterComposites {
   explicit RegisterComposites(DeviceType type);
 };
+
+// What embedding_renorm_ checks on devices.
+void checkRenorm(const Tensor& self, const Tensor& indices);
+// Rows of an embedding; those that are longer than max_norm become that long.
+Tensor limitedRows(const Tensor& rows, double max_norm, double norm_type);
 
 }  // namespace wick::ops

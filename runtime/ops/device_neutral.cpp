@@ -45,7 +45,7 @@ constexpr const char* kOneDevice[] = {
     "aten::fft_ihfft", "aten::fft_fft2", "aten::fft_ifft2", "aten::fft_rfft2", "aten::fft_irfft2",
     "aten::fft_hfft2", "aten::fft_ihfft2", "aten::fft_fftn", "aten::fft_ifftn", "aten::fft_rfftn",
     "aten::fft_irfftn", "aten::fft_hfftn", "aten::fft_ihfftn", "aten::fft_fftshift",
-    "aten::fft_ifftshift", "aten::stft", "aten::stft.center", "aten::istft",
+    "aten::fft_ifftshift", "aten::stft", "aten::stft.center", "aten::istft", "wick::overlap_add",
     // Linear algebra that ends in factorizations and products.
     "aten::linalg_lu_factor", "aten::linalg_lu", "aten::linalg_solve", "aten::linalg_solve_ex",
     "aten::_linalg_solve_ex", "aten::linalg_inv", "aten::inverse", "aten::linalg_inv_ex",
@@ -269,6 +269,9 @@ constexpr const char* kMixed[] = {
     "aten::Complex.Tensor_int", "aten::Complex.Tensor_float", "aten::Complex.Tensor_bool",
     "aten::Complex.int_Tensor", "aten::Complex.float_Tensor", "aten::Complex.bool_Tensor",
     "aten::IntImplicit", "aten::FloatImplicit", "aten::ComplexImplicit", "aten::ScalarImplicit",
+    "aten::_assert_async.msg",
+    // Segments lie on the CPU.
+    "wick::segment_bounds",
     // Sizes and the like.
     "aten::numel", "aten::dim", "aten::size.int", "aten::size", "aten::stride.int", "aten::stride",
     "aten::storage_offset", "aten::element_size", "aten::len.Tensor", "aten::get_device",

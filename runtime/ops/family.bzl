@@ -10,6 +10,7 @@ def operator_family(name, copts = ["-O3"], deps = []):
         hdrs = native.glob(["*.h"]),
         copts = copts,
         visibility = [
+            "//aot:__pkg__",
             "//autograd:__subpackages__",
             "//runtime:__subpackages__",
             "//tests:__subpackages__",

@@ -52,7 +52,7 @@ TEST(Layers, GroupsAndRowsAreNormalized) {
   EXPECT_EQ(sizesOf(kGradient.all(x, x, w, int64_t{3}, 1e-5)[0]), (DimVector{2, 6, 4}));
   const auto rows = kRows.all(x, DimVector{4}, IValue(), IValue(), 1e-5);
   EXPECT_EQ(sizesOf(rows[2]), (DimVector{2, 6, 1}));
-  EXPECT_ERROR(kGradient.all(x, x, w, int64_t{4}, 1e-5), "that 4 groups divide");
+  EXPECT_ERROR(kGradient.all(x, x, w, int64_t{4}, 1e-5), "to be divisible by num_groups");
 }
 
 TEST(Layers, EmbeddingsAreAddedUp) {

@@ -484,13 +484,13 @@ TEST_F(InstalledTest, CompiledModelsLinkTheRuntime) {
   ASSERT_EQ(built.code, 0) << built.text;
   for (const char* file :
        {"wick_aot.c", "wick_aot.h", "wick_aot_loops.h", "wick_aot_convolution.h",
-        "wick_aot_elements.h", "grid_points.h", "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
+        "wick_aot_elements.h", "engine_parts.h", "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
     fs::remove(fs::path(out) / file);
   }
-  const Outcome compiled =
-      run("g++ -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-strict-aliasing -fopenmp -I" + at +
-          "/include/wick/aot -I" + out + " " + out + "/digits.cpp -x c examples/ahead/digits.c" +
-          " -x none " + at + "/lib/libwick-aot.a -ldnnl -o " + out + "/read");
+  const Outcome compiled = run(
+      "g++ -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-strict-aliasing -fopenmp -I" +
+      at + "/include/wick/aot -I" + out + " " + out + "/digits.cpp -x c examples/ahead/digits.c" +
+      " -x none " + at + "/lib/libwick-aot.a -ldnnl -o " + out + "/read");
   ASSERT_EQ(compiled.code, 0) << compiled.text;
   EXPECT_EQ(run(out + "/read " + out + "/digits.weights").text, "1\n");
 }

@@ -9,12 +9,11 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 import numpy as np
 import wick
-from testing import Case, needs_pytorch
+from testing import Case, needs_pytorch, ticks_while
 from wick import torch
 
 
@@ -459,20 +458,7 @@ class Objects(Case):
 class Process(Case):
     def test_other_threads_run_while_kernels_do(self):
         x = torch.randn(700, 700, dtype=torch.float64)
-        ticks = []
-        stop = threading.Event()
-
-        def tick():
-            while not stop.is_set():
-                ticks.append(None)
-                time.sleep(0.001)
-
-        thread = threading.Thread(target=tick)
-        thread.start()
-        torch.linalg.svd(x)
-        stop.set()
-        thread.join()
-        self.assertGreater(len(ticks), 5)
+        self.assertGreater(ticks_while(lambda: torch.linalg.svd(x)), 5)
 
     def test_many_threads(self):
         failures = []

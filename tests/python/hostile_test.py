@@ -7,13 +7,12 @@ import io
 import os
 import pickle
 import subprocess
-import threading
 import time
 import unittest
 
 import numpy as np
 import wick
-from testing import Case
+from testing import Case, ticks_while
 from typing import Any, List
 from wick import autograd, files, jit, lazy, nn, torch
 
@@ -503,22 +502,7 @@ class Signals(Case):
         x = torch.rand(1000, 1000, device="lazy")
         for _ in range(30):
             x = x @ x * 0.001
-        ticks = []
-        stop = threading.Event()
-
-        def tick():
-            while not stop.is_set():
-                ticks.append(None)
-                time.sleep(0.001)
-
-        thread = threading.Thread(target=tick)
-        thread.start()
-        before = len(ticks)
-        x.sum().item()
-        found = len(ticks) - before
-        stop.set()
-        thread.join()
-        self.assertGreater(found, 20)
+        self.assertGreater(ticks_while(lambda: x.sum().item()), 20)
 
 
 if __name__ == "__main__":

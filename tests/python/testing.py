@@ -1,6 +1,8 @@
 """What the tests share."""
 
 import importlib.util
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -16,6 +18,27 @@ def as_array(value):
     if hasattr(value, "numpy"):
         return value.numpy()
     return np.asarray(value)
+
+
+def ticks_while(work):
+    """How often another thread of Python's ran while this one works: once a millisecond, if it may."""
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(None)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = len(ticks)
+    try:
+        work()
+        return len(ticks) - before
+    finally:
+        stop.set()
+        thread.join()
 
 
 class Case(unittest.TestCase):

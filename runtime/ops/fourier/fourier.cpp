@@ -2,96 +2,21 @@
 #include <cmath>
 
 #include "core/device_backend.h"
+#include "core/grad_mode.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/fourier/transforms.h"
 #include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/typed.h"
 
 namespace wick {
+
+namespace ops::fourier {
+
 namespace {
 
 using OptDims = std::optional<DimVector>;
-using OptInt = std::optional<int64_t>;
-using Norm = std::optional<std::string>;
-
-// As transforms on the CPU scale their results: each part by itself, so that zeros keep their signs.
-Tensor scaled(const Tensor& t, double scale) {
-  static const OperatorHandle kParts("aten::view_as_real", ""), kWhole("aten::view_as_complex", "");
-  if (scale == 1) return t;
-  if (!isComplex(t.dtype())) return ops::mulScalar(t, Scalar(scale));
-  return kWhole(ops::mulScalar(kParts(t), Scalar(scale)));
-}
-
-// The transforms of runtime/kernels/fft.h. Those of tensors elsewhere are operators, for which a device
-// has kernels; real ones are not scaled, and of one sign.
-Tensor complexToComplex(const Tensor& x, IntSpan dims, bool forward, double scale) {
-  static const OperatorHandle kTransform{"aten::_fft_c2c", ""};
-  if (x.device().isCpu()) return fft::complexToComplex(x, dims, forward, scale);
-  // Along several dimensions the first result is scaled, so that kernels that add as the CPU does round as it does, too.
-  double count = 1;
-  for (const int64_t d : dims) count *= static_cast<double>(x.size(d));
-  const int64_t normalization = scale == 1                      ? 0
-                                : scale == 1 / std::sqrt(count) ? 1
-                                : scale == 1 / count            ? 2
-                                                                : 0;
-  const Tensor out = kTransform(x, DimVector(dims), normalization, forward);
-  return normalization == 0 ? scaled(out, scale) : out;
-}
-Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale) {
-  static const OperatorHandle kTransform{"aten::_fft_r2c", ""};
-  if (x.device().isCpu()) return fft::realToComplex(x, dim, forward, onesided, scale);
-  Tensor out = kTransform(x, DimVector{dim}, int64_t{0}, onesided);
-  if (!forward) out = ops::conj(out);
-  return scaled(out, scale);
-}
-Tensor complexToReal(const Tensor& x, int64_t dim, int64_t n, bool forward, double scale) {
-  static const OperatorHandle kTransform{"aten::_fft_c2r", ""};
-  if (x.device().isCpu()) return fft::complexToReal(x, dim, n, forward, scale);
-  const Tensor out = kTransform(forward ? ops::conj(x) : x, DimVector{dim}, int64_t{0}, n);
-  return scaled(out, scale);
-}
-
-// What a transform of `count` elements is multiplied by.
-double scaleOf(const char* op, const Norm& norm, int64_t count, bool forward) {
-  std::string name = norm.value_or("backward");
-  WICK_CHECK(name == "backward" || name == "forward" || name == "ortho",
-             "{}: Invalid normalization mode: \"{}\"", op, name);
-  double n = static_cast<double>(count);
-  if (name == "ortho") return 1 / std::sqrt(n);
-  return (name == "forward") == forward ? 1 / n : 1;
-}
-
-// With floating or complex numbers.
-Tensor toFloating(const char* op, const Tensor& t) {
-  DType dtype = t.dtype();
-  if (isIntegral(dtype, true)) dtype = defaultDType();
-  WICK_CHECK(!isReducedFloat(dtype), "{}: Unsupported dtype {}", op, toString(dtype));
-  return t.to(dtype);
-}
-
-Tensor toComplex(const char* op, const Tensor& t) {
-  Tensor x = toFloating(op, t);
-  return x.to(toComplexType(x.dtype()));
-}
-
-Tensor toReal(const char* op, const Tensor& t) {
-  WICK_CHECK(!isComplex(t.dtype()), "{} expects a real input tensor, but got {}", op,
-             scalarTypeName(t.dtype()));
-  return toFloating(op, t);
-}
-
-// Cut or padded with zeros to `size` along a dimension.
-Tensor fit(const char* op, const Tensor& t, int64_t d, int64_t size) {
-  WICK_CHECK(size >= 1, "{}: Invalid number of data points ({}) specified", op, size);
-  if (t.size(d) == size) return t;
-  if (t.size(d) > size) return t.narrow(d, 0, size);
-  DimVector sizes(t.sizes());
-  sizes[static_cast<size_t>(d)] = size;
-  Tensor out = Tensor::zeros(sizes, t.dtype(), t.device());
-  out.narrow(d, 0, t.size(d)).copyFrom(t);
-  return out;
-}
 
 struct Shape {
   DimVector dims, sizes;
@@ -125,55 +50,191 @@ Shape shapeOf(const char* op, const Tensor& t, const OptDims& s, const OptDims& 
   return r;
 }
 
-Tensor fitAll(const char* op, Tensor t, const Shape& s) {
-  for (size_t i = 0; i < s.dims.size(); ++i) t = fit(op, t, s.dims[i], s.sizes[i]);
-  return t;
+// With the last dimension's length another.
+void setLast(const char* op, Shape& shape, int64_t size) {
+  WICK_CHECK(size >= 1 && size < int64_t{1} << 40,
+             "{}: Invalid number of data points ({}) specified", op, size);
+  shape.count = checkedNumel(DimVector{shape.count / shape.sizes.back(), size});
+  shape.sizes.back() = size;
 }
 
-// Of real or complex numbers. Onesided (real numbers only): the half that is not redundant, along
-// the last of the dimensions.
-Tensor transformed(const Tensor& t, IntSpan dims, bool forward, bool onesided, double scale) {
-  if (dims.empty()) return t.to(toComplexType(t.dtype())).clone(MemoryFormat::Contiguous);
-  if (isComplex(t.dtype())) return complexToComplex(t, dims, forward, scale);
-  Tensor out = realToComplex(t, dims.back(), forward, onesided, scale);
+// How transforms are scaled: not at all, by the root of the count, by the count.
+enum Normalization : int64_t { kPlain, kByRoot, kByCount };
+
+double scaleOf(int64_t normalization, int64_t count) {
+  WICK_CHECK(normalization >= kPlain && normalization <= kByCount, "_fft: unknown normalization {}",
+             normalization);
+  const auto n = static_cast<double>(count);
+  return normalization == kPlain ? 1 : normalization == kByRoot ? 1 / std::sqrt(n) : 1 / n;
+}
+
+void checkComplex(const char* op, const Tensor& t) {
+  WICK_CHECK(isComplex(t.dtype()), "{} expects a complex input tensor, but got {}", op,
+             scalarTypeName(t.dtype()));
+}
+void checkReal(const char* op, const Tensor& t) {
+  WICK_CHECK(!isComplex(t.dtype()), "{} expects a real input tensor, but got {}", op,
+             scalarTypeName(t.dtype()));
+}
+void checkDims(const char* op, const DimVector& dims) {
+  WICK_CHECK(!dims.empty(), "{} must transform at least one axis", op);
+}
+
+}  // namespace
+
+Transform planComplex(const Tensor& self, const DimVector& dim, int64_t normalization) {
+  const Shape s = shapeOf("_fft_c2c", self, std::nullopt, dim);
+  checkComplex("_fft_c2c", self);
+  return {s.dims, scaleOf(normalization, s.count)};
+}
+Transform planOfReal(const Tensor& self, const DimVector& dim, int64_t normalization) {
+  const Shape s = shapeOf("_fft_r2c", self, std::nullopt, dim);
+  checkReal("_fft_r2c", self);
+  checkDims("_fft_r2c", s.dims);
+  return {s.dims, scaleOf(normalization, s.count)};
+}
+Transform planToReal(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t n) {
+  checkComplex("_fft_c2r", self);
+  Shape s = shapeOf("_fft_c2r", self, std::nullopt, dim);
+  checkDims("_fft_c2r", s.dims);
+  setLast("_fft_c2r", s, n);
+  return {s.dims, scaleOf(normalization, s.count)};
+}
+
+DimVector overlapSizes(const Tensor& frames, int64_t hop) {
+  WICK_CHECK(frames.dim() == 3 && frames.size(1) > 0 && hop > 0,
+             "overlap_add: expected frames of three dimensions and a positive hop, got {} and {}",
+             frames.describe(), hop);
+  checkedNumel(DimVector{frames.size(1), hop});
+  return {frames.size(0), frames.size(2) + hop * (frames.size(1) - 1)};
+}
+
+Tensor fitted(const char* op, const Tensor& t, int64_t d, int64_t size) {
+  static const OperatorHandle kNarrow{"aten::narrow", ""}, kPad{"aten::constant_pad_nd", ""};
+  WICK_CHECK(size >= 1, "{}: Invalid number of data points ({}) specified", op, size);
+  if (t.size(d) == size) return t;
+  if (t.size(d) > size) return kNarrow(t, d, int64_t{0}, size);
+  DimVector pad(static_cast<size_t>(2 * (t.dim() - d)), 0);
+  pad.back() = size - t.size(d);
+  return kPad(t, pad, Scalar(0));
+}
+
+Tensor scaled(const Tensor& t, double scale) {
+  static const OperatorHandle kParts("aten::view_as_real", ""), kWhole("aten::view_as_complex", "");
+  if (scale == 1) return t;
+  if (!isComplex(t.dtype())) return mulScalar(t, Scalar(scale));
+  return kWhole(mulScalar(kParts(t), Scalar(scale)));
+}
+
+}  // namespace ops::fourier
+
+namespace {
+
+using namespace ops::fourier;
+
+using OptInt = std::optional<int64_t>;
+using Norm = std::optional<std::string>;
+
+// Operators whose calls are recorded for gradients, as all calls are that kernels here make with the tensors they are given.
+const OperatorHandle kTo{"aten::to", "dtype"}, kTranspose{"aten::transpose", "int"},
+    kUnsqueeze{"aten::unsqueeze", ""}, kSqueeze{"aten::squeeze", "dim"},
+    kNarrow{"aten::narrow", ""}, kPad{"aten::constant_pad_nd", ""}, kClone{"aten::clone", ""};
+
+Tensor converted(const Tensor& t, DType dtype) {
+  return t.dtype() == dtype ? t : kTo(t, dtype, false, false, IValue());
+}
+
+// Transforms are operators where a device has kernels for them or a gradient is recorded. On the CPU the functions of
+// runtime/kernels/fft.h know both signs of the real ones, too.
+bool inOperators(const Tensor& x) {
+  return !x.device().isCpu() || (x.requiresGrad() && gradEnabled());
+}
+
+Tensor ofRealOnCpu(const Tensor& x, IntSpan dims, bool forward, bool onesided, double scale) {
+  const Tensor out = fft::realToComplex(x, dims.back(), forward, onesided, scale);
   if (dims.size() == 1) return out;
-  return complexToComplex(out, dims.first(dims.size() - 1), forward, 1);
+  return fft::complexToComplex(out, dims.first(dims.size() - 1), forward, 1);
+}
+// The other dimensions first, the halved one last.
+Tensor toRealOnCpu(const Tensor& x, IntSpan dims, int64_t n, bool forward, double scale) {
+  const IntSpan others = dims.first(dims.size() - 1);
+  const Tensor half = others.empty() ? x : fft::complexToComplex(x, others, forward, 1);
+  return fft::complexToReal(half, dims.back(), n, forward, scale);
+}
+
+// Of real or complex numbers, `count` of them. Onesided (real numbers only): the half that is not
+// redundant, along the last of the dimensions.
+Tensor transformed(const Tensor& x, const DimVector& dims, int64_t count, bool forward,
+                   bool onesided, int64_t normalization) {
+  static const OperatorHandle kComplex{"aten::_fft_c2c", ""}, kReal{"aten::_fft_r2c", ""};
+  if (dims.empty()) return kTo(x, toComplexType(x.dtype()), false, true, IValue());
+  const bool is_complex = isComplex(x.dtype());
+  if (!inOperators(x)) {
+    const double scale = scaleOf(normalization, count);
+    return is_complex ? fft::complexToComplex(x, dims, forward, scale)
+                      : ofRealOnCpu(x, dims, forward, onesided, scale);
+  }
+  if (is_complex) return kComplex(x, dims, normalization, forward);
+  const Tensor out = kReal(x, dims, normalization, onesided);
+  return forward ? out : Tensor(ops::conj(out));
+}
+// The real result of a Hermitian input, whose half has n/2 + 1 numbers.
+Tensor toReal(const Tensor& x, const DimVector& dims, int64_t count, int64_t n, bool forward,
+              int64_t normalization) {
+  static const OperatorHandle kTransform{"aten::_fft_c2r", ""};
+  if (!inOperators(x)) return toRealOnCpu(x, dims, n, forward, scaleOf(normalization, count));
+  return kTransform(forward ? Tensor(ops::conj(x)) : x, dims, normalization, n);
+}
+
+int64_t normalizationOf(const char* op, const Norm& norm, bool forward) {
+  const std::string name = norm.value_or("backward");
+  WICK_CHECK(name == "backward" || name == "forward" || name == "ortho",
+             "{}: Invalid normalization mode: \"{}\"", op, name);
+  if (name == "ortho") return kByRoot;
+  return (name == "forward") == forward ? kByCount : kPlain;
+}
+
+// With floating or complex numbers.
+Tensor toFloating(const char* op, const Tensor& t) {
+  const DType dtype = isIntegral(t.dtype(), true) ? defaultDType() : t.dtype();
+  WICK_CHECK(!isReducedFloat(dtype), "{}: Unsupported dtype {}", op, toString(dtype));
+  return converted(t, dtype);
+}
+
+Tensor fitAll(const char* op, Tensor t, const Shape& s) {
+  for (size_t i = 0; i < s.dims.size(); ++i) t = fitted(op, t, s.dims[i], s.sizes[i]);
+  return t;
 }
 
 Tensor c2c(const char* op, const Tensor& self, const OptDims& s, const OptDims& dim,
            const Norm& norm, bool forward) {
-  Tensor x = toFloating(op, self);
-  Shape shape = shapeOf(op, x, s, dim);
-  return transformed(fitAll(op, x, shape), shape.dims, forward, false,
-                     scaleOf(op, norm, shape.count, forward));
+  const Tensor x = toFloating(op, self);
+  const Shape shape = shapeOf(op, x, s, dim);
+  return transformed(fitAll(op, x, shape), shape.dims, shape.count, forward, false,
+                     normalizationOf(op, norm, forward));
 }
 
 Tensor r2c(const char* op, const Tensor& self, const OptDims& s, const OptDims& dim,
            const Norm& norm, bool forward) {
-  Tensor x = toReal(op, self);
-  Shape shape = shapeOf(op, x, s, dim);
-  WICK_CHECK(!shape.dims.empty(), "{} must transform at least one axis", op);
-  return transformed(fitAll(op, x, shape), shape.dims, forward, true,
-                     scaleOf(op, norm, shape.count, forward));
+  checkReal(op, self);
+  const Tensor x = toFloating(op, self);
+  const Shape shape = shapeOf(op, x, s, dim);
+  checkDims(op, shape.dims);
+  return transformed(fitAll(op, x, shape), shape.dims, shape.count, forward, true,
+                     normalizationOf(op, norm, forward));
 }
 
-// The real result of a Hermitian input: the other dimensions first, the halved one last.
 Tensor c2r(const char* op, const Tensor& self, const OptDims& s, const OptDims& dim,
            const Norm& norm, bool forward) {
-  Tensor x = toComplex(op, self);
+  const Tensor given = toFloating(op, self);
+  const Tensor x = converted(given, toComplexType(given.dtype()));
   Shape shape = shapeOf(op, x, s, dim);
-  WICK_CHECK(!shape.dims.empty(), "{} must transform at least one axis", op);
-  int64_t last = shape.dims.back();
-  int64_t size = s && s->back() != -1 ? s->back() : 2 * (x.size(last) - 1);
-  WICK_CHECK(size >= 1, "{}: Invalid number of data points ({}) specified", op, size);
-  int64_t count = checkedNumel(DimVector{shape.count / shape.sizes.back(), size});
-  shape.sizes.back() = size / 2 + 1;
-  x = fitAll(op, x, shape);
-  if (shape.dims.size() > 1) {
-    IntSpan others = IntSpan(shape.dims).first(shape.dims.size() - 1);
-    x = complexToComplex(x, others, forward, 1);
-  }
-  return complexToReal(x, last, size, forward, scaleOf(op, norm, count, forward));
+  checkDims(op, shape.dims);
+  const int64_t n = s && s->back() != -1 ? s->back() : 2 * (x.size(shape.dims.back()) - 1);
+  setLast(op, shape, n);
+  shape.sizes.back() = n / 2 + 1;
+  return toReal(fitAll(op, x, shape), shape.dims, shape.count, n, forward,
+                normalizationOf(op, norm, forward));
 }
 
 OptDims one(const OptInt& n) {
@@ -181,36 +242,19 @@ OptDims one(const OptInt& n) {
   return n ? OptDims(DimVector{*n}) : OptDims();
 }
 
-double internalScale(int64_t normalization, double count) {
-  WICK_CHECK(normalization >= 0 && normalization <= 2, "_fft: unknown normalization {}",
-             normalization);
-  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
-}
 Tensor fftC2c(const Tensor& self, const DimVector& dim, int64_t normalization, bool forward) {
-  Shape s = shapeOf("_fft_c2c", self, std::nullopt, dim);
-  WICK_CHECK(isComplex(self.dtype()), "_fft_c2c expects a complex input tensor, but got {}",
-             scalarTypeName(self.dtype()));
-  return transformed(self, s.dims, forward, false,
-                     internalScale(normalization, static_cast<double>(s.count)));
+  const Transform plan = planComplex(self, dim, normalization);
+  if (plan.dims.empty()) return self.clone(MemoryFormat::Contiguous);
+  return fft::complexToComplex(self, plan.dims, forward, plan.scale);
 }
 Tensor fftR2c(const Tensor& self, const DimVector& dim, int64_t normalization, bool onesided) {
-  Shape s = shapeOf("_fft_r2c", self, std::nullopt, dim);
-  WICK_CHECK(!s.dims.empty(), "_fft_r2c must transform at least one axis");
-  return transformed(toReal("_fft_r2c", self), s.dims, true, onesided,
-                     internalScale(normalization, static_cast<double>(s.count)));
+  const Transform plan = planOfReal(self, dim, normalization);
+  return ofRealOnCpu(toFloating("_fft_r2c", self), plan.dims, true, onesided, plan.scale);
 }
-Tensor fftC2r(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t last) {
-  static const Norm kForward("forward");
-  WICK_CHECK(isComplex(self.dtype()), "_fft_c2r expects a complex input tensor, but got {}",
-             scalarTypeName(self.dtype()));
-  DimVector sizes;
-  for (int64_t d : dim) sizes.push_back(self.size(d));
-  WICK_CHECK(!sizes.empty(), "_fft_c2r must transform at least one axis");
-  sizes.back() = last;
-  // With this norm the inverse is not scaled, so only the asked factor applies.
-  Tensor out = c2r("_fft_c2r", self, sizes, dim, kForward, false);
-  double count = static_cast<double>(checkedNumel(sizes));
-  return ops::mulScalar(out, internalScale(normalization, count));
+Tensor fftC2r(const Tensor& self, const DimVector& dim, int64_t normalization, int64_t n) {
+  const Transform plan = planToReal(self, dim, normalization, n);
+  return toRealOnCpu(fitted("_fft_c2r", self, plan.dims.back(), n / 2 + 1), plan.dims, n, false,
+                     plan.scale);
 }
 
 Tensor shift(const Tensor& self, const OptDims& dim, bool inverse) {
@@ -260,29 +304,25 @@ Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t
              "{}: expected a 1D window tensor of size equal to win_length={}, but got window with "
              "size {}",
              op, win_length, window.defined() ? formatInts(window.sizes()) : "");
-  Tensor w = window;
-  if (!w.defined()) w = moveTo(Tensor::full(DimVector{win_length}, 1, dtype), device);
+  const Tensor w =
+      window.defined() ? window : moveTo(Tensor::full(DimVector{win_length}, 1, dtype), device);
   if (win_length == n_fft) return w;
-  Tensor out = Tensor::zeros(DimVector{n_fft}, w.dtype(), w.device());
-  out.narrow(0, (n_fft - win_length) / 2, win_length).copyFrom(w);
-  return out;
-}
-
-Tensor viewAsReal(const Tensor& t) {
-  static const OperatorHandle kViewAsReal("aten::view_as_real", "");
-  return kViewAsReal(t);
+  const int64_t left = (n_fft - win_length) / 2;
+  return kPad(w, DimVector{left, n_fft - win_length - left}, Scalar(0));
 }
 
 Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
             bool normalized, std::optional<bool> onesided_in, std::optional<bool> return_complex,
             std::optional<bool> align_to_window) {
+  static const OperatorHandle kUnfold{"aten::unfold", ""}, kViewAsReal{"aten::view_as_real", ""};
   const char* op = "stft";
   int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
   bool complex_in = isComplex(self.dtype()) || (window.defined() && isComplex(window.dtype()));
   WICK_CHECK(
       (isFloating(self.dtype()) || isComplex(self.dtype())) && self.dim() >= 1 && self.dim() <= 2,
       "{}: expected a 1D or 2D tensor of floating or complex values, got {}", op, self.describe());
-  Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
+  const bool single = self.dim() == 1;
+  Tensor x = single ? kUnsqueeze(self, int64_t{0}) : self;
   WICK_CHECK(n_fft > 0 && n_fft <= x.size(1), "{}: expected 0 < n_fft <= {}, but got n_fft={}", op,
              x.size(1), n_fft);
   WICK_CHECK(hop_length > 0, "{}: expected hop_length > 0, but got hop_length={}", op, hop_length);
@@ -291,27 +331,23 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
     // its frame is multiplied by zeros.
     WICK_CHECK(win_length > 0 && win_length <= n_fft,
                "{}: expected 0 < win_length <= n_fft, but got win_length={}", op, win_length);
-    static const OperatorHandle kPad("aten::constant_pad_nd", "");
     const int64_t left = (n_fft - win_length) / 2;
     x = kPad(x, DimVector{left, n_fft - win_length - left}, Scalar(0));
   }
   bool onesided = onesided_in.value_or(!complex_in);
   WICK_CHECK(!onesided || !complex_in,
              "{}: Cannot have onesided output if window or input is complex", op);
-  int64_t frames = 1 + (x.size(1) - n_fft) / hop_length;
-  Tensor pieces = x.asStrided(
-      DimVector{x.size(0), frames, n_fft},
-      DimVector{x.stride(0), steppedStride(x.stride(1), hop_length), x.stride(1)}, x.offset());
+  Tensor pieces = kUnfold(x, int64_t{1}, n_fft, hop_length);
   // A window of ones changes nothing.
   if (window.defined() || win_length != n_fft) {
     pieces = ops::mul(pieces, paddedWindow(op, window, n_fft, win_length, toRealType(self.dtype()),
                                            self.device()));
   }
-  Tensor out = transformed(toFloating(op, pieces), DimVector{2}, true, onesided,
-                           normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1);
-  out = out.transpose(1, 2);
-  if (self.dim() == 1) out = out.squeeze(0);
-  return return_complex.value_or(complex_in) ? out : viewAsReal(out.clone());
+  Tensor out = transformed(toFloating(op, pieces), DimVector{2}, n_fft, true, onesided,
+                           normalized ? kByRoot : kPlain);
+  out = kTranspose(out, int64_t{1}, int64_t{2});
+  if (single) out = kSqueeze(out, int64_t{0});
+  return return_complex.value_or(complex_in) ? out : kViewAsReal(kClone(out, IValue()));
 }
 
 Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
@@ -324,14 +360,22 @@ Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, con
     static const OperatorHandle kPadNamed("aten::pad", "");
     WICK_CHECK(self.dim() >= 1 && self.dim() <= 2, "stft: expected a 1D or 2D tensor, got {}",
                self.describe());
-    int64_t pad = n_fft / 2;
-    Tensor wide = self.dim() == 1 ? self.unsqueeze(0).unsqueeze(0) : self.unsqueeze(0);
-    Tensor padded = kPadNamed(wide, DimVector{pad, pad}, pad_mode);
-    DimVector sizes(self.sizes());
-    sizes.back() = padded.size(-1);
-    x = padded.view(sizes);
+    const int64_t pad = n_fft / 2, added = self.dim() == 1 ? 2 : 1;
+    for (int64_t i = 0; i < added; ++i) x = kUnsqueeze(x, int64_t{0});
+    x = kPadNamed(x, DimVector{pad, pad}, pad_mode);
+    for (int64_t i = 0; i < added; ++i) x = kSqueeze(x, int64_t{0});
   }
   return stft(x, n_fft, hop, win, window, normalized, onesided, return_complex, align_to_window);
+}
+
+Tensor overlapAdd(const Tensor& frames, int64_t hop) {
+  const int64_t n = frames.size(2);
+  const Tensor sum = Tensor::zeros(overlapSizes(frames, hop), frames.dtype(), frames.device());
+  for (int64_t f = 0; f < frames.size(1); ++f) {
+    const Tensor at = sum.narrow(1, f * hop, n);
+    at.copyFrom(ops::add(at, frames.select(1, f)));
+  }
+  return sum;
 }
 
 // Overlapping windowed pieces are added and divided by the sum of the squared windows.
@@ -339,13 +383,16 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
              bool center, bool normalized, std::optional<bool> onesided_in, OptInt length,
              bool return_complex) {
   const char* op = "istft";
-  static const OperatorHandle kViewAsComplex("aten::view_as_complex", "");
+  static const OperatorHandle kViewAsComplex("aten::view_as_complex", ""),
+      kAdd("wick::overlap_add", ""), kCheck("aten::_assert_async", "msg"), kMin("aten::min", ""),
+      kAbove("aten::gt", "Scalar"), kContiguous("aten::contiguous", ""),
+      kExpand("aten::expand", "");
   int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
-  Tensor x = isComplex(self.dtype()) ? self : kViewAsComplex(self.contiguous());
+  Tensor x = isComplex(self.dtype()) ? self : kViewAsComplex(kContiguous(self));
   WICK_CHECK(x.dim() == 2 || x.dim() == 3, "{}: expected a tensor with 2 or 3 dimensions, got {}",
              op, x.describe());
   bool batched = x.dim() == 3;
-  if (!batched) x = x.unsqueeze(0);
+  if (!batched) x = kUnsqueeze(x, int64_t{0});
   bool onesided = onesided_in.value_or(x.size(1) != n_fft);
   WICK_CHECK(n_fft > 0 && x.size(1) == (onesided ? n_fft / 2 + 1 : n_fft) && x.size(2) > 0,
              "{}: expected the frequency dimension (3rd to the last) of the input tensor to match "
@@ -353,40 +400,31 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
              op, n_fft, onesided, x.size(1));
   WICK_CHECK(hop_length > 0 && hop_length <= win_length,
              "{}: expected 0 < hop_length <= win_length", op);
-  Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(x.dtype()), x.device());
-  double scale =
-      normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1 / static_cast<double>(n_fft);
+  const Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(x.dtype()), x.device());
   WICK_CHECK(!return_complex || !onesided,
              "{}: Cannot have onesided output if window or input is complex", op);
   WICK_CHECK(return_complex || !isComplex(w.dtype()),
              "{}: Complex windows are incompatible with return_complex=False", op);
   // A real signal follows from one half of the spectrum; the other is not looked at.
-  Tensor pieces = return_complex ? complexToComplex(x.transpose(1, 2), DimVector{2}, false, scale)
-                                 : complexToReal(x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2), 2,
-                                                 n_fft, false, scale);
-  pieces = ops::mul(pieces, w);
-  int64_t frames = x.size(2), total = n_fft + hop_length * (frames - 1);
-  Tensor sum = Tensor::zeros(DimVector{x.size(0), total}, pieces.dtype(), x.device());
-  Tensor envelope = Tensor::zeros(DimVector{total}, w.dtype(), x.device());
-  Tensor squares = ops::mul(w, w);
-  for (int64_t f = 0; f < frames; ++f) {
-    Tensor at = sum.narrow(1, f * hop_length, n_fft);
-    at.copyFrom(ops::add(at, pieces.select(1, f)));
-    Tensor e = envelope.narrow(0, f * hop_length, n_fft);
-    e.copyFrom(ops::add(e, squares));
-  }
-  int64_t start = center ? n_fft / 2 : 0;
-  int64_t end = length ? start + *length : center ? total - n_fft / 2 : total;
-  int64_t covered = std::min(end, total);
+  if (!return_complex) x = fitted(op, x, 1, n_fft / 2 + 1);
+  const int64_t frames = x.size(2), normalization = normalized ? kByRoot : kByCount;
+  x = kTranspose(x, int64_t{1}, int64_t{2});
+  const Tensor pieces = return_complex
+                            ? transformed(x, DimVector{2}, n_fft, false, false, normalization)
+                            : toReal(x, DimVector{2}, n_fft, n_fft, false, normalization);
+  const Tensor sum = kAdd(ops::mul(pieces, w), hop_length);
+  const Tensor squares = kExpand(ops::mul(w, w), DimVector{1, frames, n_fft}, false);
+  const Tensor envelope = kSqueeze(kAdd(squares, hop_length), int64_t{0});
+  const int64_t total = sum.size(1), start = center ? n_fft / 2 : 0;
+  const int64_t end = length ? start + *length : center ? total - n_fft / 2 : total;
+  const int64_t covered = std::min(end, total);
   WICK_CHECK(start < covered, "{}: the signal has no elements", op);
-  Tensor y = sum.narrow(1, start, covered - start);
-  Tensor e = envelope.narrow(0, start, covered - start);
-  static const OperatorHandle kMin("aten::min", "");
-  WICK_CHECK(kMin(ops::abs(e)).to(DType::Double).item<double>() > 1e-11,
-             "{}: window overlap add min: 0", op);
-  y = ops::div(y, e);
-  if (end > covered) y = fit(op, y, 1, end - start);
-  return batched ? y : y.squeeze(0);
+  const Tensor e = kNarrow(envelope, int64_t{0}, start, covered - start);
+  kCheck.all(kAbove(converted(kMin(ops::abs(e)), DType::Double), Scalar(1e-11)),
+             std::string("istft: window overlap add min: 0"));
+  Tensor y = ops::div(kNarrow(sum, int64_t{1}, start, covered - start), e);
+  if (end > covered) y = fitted(op, y, 1, end - start);
+  return batched ? y : kSqueeze(y, int64_t{0});
 }
 
 // A transform along one dimension, along two, and along any.
@@ -444,6 +482,7 @@ constexpr OperatorRecord kRecords[] = {
      "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
      "return_complex=False) -> Tensor",
      WICK_KERNEL(istft)},
+    {"wick::overlap_add(Tensor frames, int hop) -> Tensor", WICK_KERNEL(overlapAdd)},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -73,10 +73,6 @@ class On {
 
 // ---- index and index_put ----
 
-bool isMask(const Tensor& t) {
-  return t.dtype() == DType::Bool || t.dtype() == DType::Byte;
-}
-
 // One entry for each dimension. Masks become the positions where they are true.
 std::vector<Tensor> withoutMasks(const char* op, const On& on, Tensor& self,
                                  const std::vector<Tensor>& given) {
@@ -167,38 +163,14 @@ Tensor index(const Tensor& self, const std::vector<Tensor>& indices) {
   return out;
 }
 
-// The mask, of as many dimensions as the tensor, where masks alone are indices and the value is one element;
-// undefined for others.
-Tensor filledMask(const On& on, const Tensor& self, const std::vector<Tensor>& indices,
-                  const Tensor& values) {
-  if (values.numel() != 1) return {};
-  Tensor mask;
-  int64_t before = 0;
-  for (const Tensor& t : indices) {
-    if (!t.defined()) {
-      before += mask.defined() ? 0 : 1;
-    } else if (mask.defined() || !isMask(t) || t.dim() == 0) {
-      return {};
-    } else {
-      mask = t;
-    }
-  }
-  if (!mask.defined()) return {};
-  for (int64_t d = 0; d < mask.dim(); ++d) {
-    if (before + d >= self.dim() || self.size(before + d) != mask.size(d)) return {};
-  }
-  mask = on.here(mask).to(DType::Bool);
-  while (mask.dim() < self.dim() - before) mask = mask.unsqueeze(-1);
-  return mask;
-}
-
 void putInto(const char* op, const On& on, const Tensor& self, const std::vector<Tensor>& indices,
              const Tensor& given, bool accumulate) {
   on.checkIndexed(self);
   Tensor values = on.here(given);
-  const Tensor mask = accumulate ? Tensor() : filledMask(on, self, indices, values);
+  const Tensor mask = accumulate ? Tensor() : filledMask(self, indices, values);
   if (mask.defined()) {
-    self.copyFrom(where(mask, values.reshape(DimVector{}).to(self.dtype()), self));
+    const Tensor here = on.here(mask).to(DType::Bool);
+    self.copyFrom(where(here, values.reshape(DimVector{}).to(self.dtype()), self));
     return;
   }
   WICK_CHECK(self.dtype() == values.dtype(),

@@ -48,6 +48,13 @@ struct RegisterIndexDevice {
   explicit RegisterIndexDevice(const IndexDevice& device);
 };
 
+inline bool isMask(const Tensor& t) {
+  return t.dtype() == DType::Bool || t.dtype() == DType::Byte;
+}
+// Of index_put: the mask, of as many dimensions as the tensor, where one mask alone is an index and
+// the value is one element; undefined for others.
+Tensor filledMask(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values);
+
 // The elements of a flat tensor at these positions, on its device.
 Tensor elementsAt(const char* op, const Tensor& flat, const Tensor& positions);
 // Writes to them.

@@ -12,6 +12,7 @@
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/device_indexing.h"
 #include "runtime/ops/indexing/index_errors.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -37,8 +38,7 @@ std::vector<Tensor> expandMasks(const Tensor& self, const std::vector<Tensor>& i
       out.push_back(index.to(DType::Long));
       continue;
     }
-    WICK_CHECK(index.dtype() == DType::Bool || index.dtype() == DType::Byte,
-               "tensors used as indices must be long, int, byte or bool tensors");
+    WICK_CHECK(isMask(index), "tensors used as indices must be long, int, byte or bool tensors");
     for (int64_t d = 0; d < index.dim(); ++d) {
       int64_t at = static_cast<int64_t>(out.size()) + d;
       WICK_CHECK(at < self.dim(), "too many indices for tensor of dimension {}", self.dim());
@@ -58,16 +58,14 @@ IndexPlan planIndex(const Tensor& source, const std::vector<Tensor>& given) {
   std::vector<Tensor> indices;
   // A zero-dim mask stands for a new dimension of size one, selected or not.
   for (const Tensor& index : given) {
-    bool zero_dim_mask = index.defined() && index.dim() == 0 &&
-                         (index.dtype() == DType::Bool || index.dtype() == DType::Byte);
+    bool zero_dim_mask = index.defined() && index.dim() == 0 && isMask(index);
     if (!zero_dim_mask) {
       indices.push_back(index);
       continue;
     }
     size_t at = 0;
     for (const Tensor& earlier : indices) {
-      bool mask =
-          earlier.defined() && (earlier.dtype() == DType::Bool || earlier.dtype() == DType::Byte);
+      bool mask = earlier.defined() && isMask(earlier);
       at += mask ? static_cast<size_t>(earlier.dim()) : 1;
     }
     WICK_CHECK(static_cast<int64_t>(at) <= self.dim(),
@@ -160,7 +158,8 @@ Tensor index(const Tensor& self, std::vector<Tensor> indices, Out out) {
   return result;
 }
 
-// A number for what one mask selects, which alone may have another dtype; undefined otherwise.
+}  // namespace
+
 Tensor filledMask(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values) {
   if (values.numel() != 1) return {};
   Tensor mask;
@@ -168,7 +167,7 @@ Tensor filledMask(const Tensor& self, const std::vector<Tensor>& indices, const 
   for (const Tensor& index : indices) {
     if (!index.defined()) {
       before += mask.defined() ? 0 : 1;
-    } else if (mask.defined() || (index.dtype() != DType::Bool && index.dtype() != DType::Byte)) {
+    } else if (mask.defined() || !isMask(index)) {
       return {};
     } else {
       mask = index;
@@ -182,6 +181,8 @@ Tensor filledMask(const Tensor& self, const std::vector<Tensor>& indices, const 
   for (int64_t d = before + mask.dim(); d < self.dim(); ++d) mask = mask.unsqueeze(-1);
   return mask;
 }
+
+namespace {
 
 void putInto(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values,
              bool accumulate) {

@@ -7,6 +7,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/element_order.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 
@@ -46,12 +47,10 @@ Tensor quantilesFirst(const Tensor& values, const Tensor& self, const Tensor& q,
 
 namespace {
 
-enum class Interpolation { Linear, Lower, Higher, Midpoint, Nearest };
-
-Interpolation interpolationNamed(const std::string& name) {
+order::Between interpolationNamed(const std::string& name) {
   constexpr const char* kNames[] = {"linear", "lower", "higher", "midpoint", "nearest"};
   for (int i = 0; i < 5; ++i) {
-    if (name == kNames[i]) return static_cast<Interpolation>(i);
+    if (name == kNames[i]) return static_cast<order::Between>(i);
   }
   throwRuntimeError(
       "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
@@ -59,24 +58,9 @@ Interpolation interpolationNamed(const std::string& name) {
       name);
 }
 
-// The value at fraction q of n sorted elements.
-template <class T>
-T quantileOf(const T* sorted, T q, int64_t n, Interpolation mode) {
-  T rank = q * static_cast<T>(n - 1);
-  if (mode == Interpolation::Lower) rank = std::floor(rank);
-  if (mode == Interpolation::Higher) rank = std::ceil(rank);
-  if (mode == Interpolation::Nearest) rank = std::nearbyint(rank);
-  int64_t below = std::clamp<int64_t>(truncateTo<int64_t>(rank), 0, n - 1);
-  T a = sorted[below];
-  if (mode != Interpolation::Linear && mode != Interpolation::Midpoint) return a;
-  T b = sorted[std::clamp<int64_t>(truncateTo<int64_t>(std::ceil(rank)), 0, n - 1)];
-  T w = mode == Interpolation::Midpoint ? T(0.5) : rank - static_cast<T>(below);
-  return std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
-}
-
 Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                   const std::string& interpolation, bool ignore_nan) {
-  Interpolation how = interpolationNamed(interpolation);
+  const order::Between how = interpolationNamed(interpolation);
   const Tensor moved = sortedForQuantiles(self, q, dim);
   const int64_t length = moved.size(-1);
   const int64_t count = moved.numel() / length;
@@ -96,8 +80,9 @@ Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> di
       while (n > 0 && std::isnan(sorted[n - 1])) --n;
       const bool spoiled = n == 0 || (!ignore_nan && n < length);
       for (int64_t i = 0; i < m; ++i) {
-        values.data<T>()[r * m + i] = spoiled ? std::numeric_limits<T>::quiet_NaN()
-                                              : quantileOf(sorted, fractions.data<T>()[i], n, how);
+        values.data<T>()[r * m + i] =
+            spoiled ? std::numeric_limits<T>::quiet_NaN()
+                    : order::quantileOf(sorted, n, fractions.data<T>()[i], how);
       }
     }
   });

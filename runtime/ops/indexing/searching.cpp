@@ -10,6 +10,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
 #include "core/parallel.h"
+#include "runtime/kernels/element_order.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -22,24 +23,6 @@ namespace wick::ops {
 namespace {
 
 const OperatorHandle kPositions{"wick::sorted_positions", ""};
-
-// The first position in [0, n) whose element is not below v (or, with `right`, is above v). The
-// comparisons are written so that a NaN in v goes to the end.
-template <class T>
-int64_t boundPosition(const T* data, const int64_t* order, int64_t n, T v, bool right) {
-  int64_t low = 0;
-  int64_t high = n;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    T m = order ? data[order[middle]] : data[middle];
-    if (right ? !(m > v) : !(m >= v)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
 
 // Whether boundPosition() says the same however the sequence is halved.
 template <class T>
@@ -87,7 +70,7 @@ void searchShared(const T* data, const int64_t* order, int64_t n, const T* value
       return;
     }
     for (int64_t i = begin; i < end; ++i) {
-      out[i] = boundPosition<T>(data, order, n, values[i], right);
+      out[i] = order::boundPosition<T>(data, order, n, values[i], right);
     }
   });
 }
@@ -119,8 +102,8 @@ Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tenso
     parallelFor(wanted.numel(), kGrainSize / 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t start = i / row * n;
-        to[i] = boundPosition<T>(data + start, positions ? positions + start : nullptr, n,
-                                 sought[i], right);
+        to[i] = order::boundPosition<T>(data + start, positions ? positions + start : nullptr, n,
+                                        sought[i], right);
       }
     });
   });

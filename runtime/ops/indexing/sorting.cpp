@@ -9,6 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
 #include "core/parallel.h"
+#include "runtime/kernels/element_order.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/indexing/sort_keys.h"
@@ -20,26 +21,14 @@ namespace wick::ops {
 
 namespace {
 
+using order::Before, order::Keyed;
+
 using Pair = std::tuple<Tensor, Tensor>;
 
 // Whether sorting so many elements should look at the budget.
 bool isPaced(int64_t n) {
   return n > kLongSort && currentBudget();
 }
-
-// Sort key and position of an element.
-template <class K>
-struct Keyed {
-  K key;
-  K index;
-};
-// An object, for what is given a function calls it for each element.
-struct Before {
-  template <class K>
-  bool operator()(const Keyed<K>& a, const Keyed<K>& b) const {
-    return a.key < b.key;
-  }
-};
 
 // The slices of `self` along a dimension; results have `size` elements along it.
 struct Slices {
@@ -71,7 +60,7 @@ struct Slices {
   }
   template <class K>
   bool isNan(K key) const {
-    return is_float && key == kNanKey<K>;
+    return order::isNanKey(key, is_float);
   }
   // Calls f(K{}, first slice, slice after the last) on all threads, K wide enough for the keys and
   // positions of a slice.
@@ -270,39 +259,6 @@ Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted)
   return {s.finish(self, values), s.finish(self, indices)};
 }
 
-// Moves the k-th smallest element to position k by partitioning around the median of three.
-template <class K>
-void quickSelect(CountedVector<Keyed<K>>& a, int64_t k) {
-  int64_t low = 0;
-  int64_t high = static_cast<int64_t>(a.size()) - 1;
-  auto after = [&](int64_t i, int64_t j) { return a[i].key > a[j].key; };
-  while (low < high) {
-    if (high == low + 1) {
-      if (after(low, high)) std::swap(a[low], a[high]);
-      return;
-    }
-    std::swap(a[low + (high - low) / 2], a[low + 1]);
-    if (after(low + 1, high)) std::swap(a[low + 1], a[high]);
-    if (after(low, high)) std::swap(a[low], a[high]);
-    if (after(low + 1, low)) std::swap(a[low + 1], a[low]);
-    // Now a[low + 1] <= a[low] <= a[high]; a[low] is the pivot, the others stop the scans.
-    const K pivot = a[low].key;
-    int64_t i = low + 1;
-    int64_t j = high;
-    while (true) {
-      do ++i;
-      while (pivot > a[i].key);
-      do --j;
-      while (a[j].key > pivot);
-      if (j < i) break;
-      std::swap(a[i], a[j]);
-    }
-    std::swap(a[low], a[j]);
-    if (j <= k) low = i;
-    if (j >= k) high = j - 1;
-  }
-}
-
 void checkNonEmpty(const char* op, const Tensor& self, int64_t dim) {
   WICK_CHECK(self.dim() == 0 || self.sizes()[dim] > 0,
              "{}: Expected reduction dim {} to have non-zero size.", op, dim);
@@ -332,7 +288,7 @@ Pair kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   return pickEach(self, dim, keepdim, [&]<class K>(K, const Slices& s, int64_t slice) {
     CountedVector<Keyed<K>> queue(static_cast<size_t>(s.length));
     loadPairs(s, slice, false, queue.data());
-    quickSelect(queue, k - 1);
+    order::quickSelect(queue.data(), s.length, k - 1);
     return queue[k - 1].index;
   });
 }
@@ -359,12 +315,7 @@ int64_t medianPosition(const Slices& s, int64_t slice, bool ignore_nan) {
     std::nth_element(ordered.begin(), ordered.begin() + rank, ordered.end());
   }
   const K value = ordered[static_cast<size_t>(rank)];
-  int64_t smaller = 0;
-  for (const K key : keys) smaller += key < value ? 1 : 0;
-  int64_t equal = rank - smaller;
-  int64_t at = 0;
-  while (keys[at] != value || equal-- > 0) ++at;
-  return at;
+  return order::placeOfRank(value, rank, s.length, [&](int64_t i) { return keys[i]; });
 }
 template <bool kIgnoreNan>
 Pair medianDim(const Tensor& self, int64_t dim, bool keepdim) {
@@ -385,55 +336,16 @@ Tensor medianAll(const Tensor& self) {
   return out;
 }
 
-// In PyTorch the elements of mode are sorted by `<`, which says nothing of NaN: so few go where
-// insertion takes them; of more there is no telling what its sort would make.
-constexpr int64_t kFewElements = 16;
-
-// Insertion, a new smallest element at once to the front. std::sort may not be given such an order.
-template <class K>
-void sortFew(const Slices& s, CountedVector<Keyed<K>>& elements) {
-  const auto before = [&](const Keyed<K>& a, const Keyed<K>& b) {
-    return a.key < b.key && !s.isNan(b.key);
-  };
-  for (size_t i = 1; i < elements.size(); ++i) {
-    const Keyed<K> moved = elements[i];
-    size_t to = i;
-    if (before(moved, elements[0])) {
-      to = 0;
-    } else {
-      while (to > 0 && before(moved, elements[to - 1])) --to;
-    }
-    std::move_backward(elements.begin() + static_cast<ptrdiff_t>(to),
-                       elements.begin() + static_cast<ptrdiff_t>(i),
-                       elements.begin() + static_cast<ptrdiff_t>(i) + 1);
-    elements[to] = moved;
-  }
-}
-
-// The last position of the longest run of equal elements; of several runs, the smallest element's.
 template <class K>
 int64_t modePosition(const Slices& s, int64_t slice) {
   CountedVector<Keyed<K>> sorted(static_cast<size_t>(s.length));
   loadPairs(s, slice, false, sorted.data());
-  if (s.length <= kFewElements) {
-    sortFew(s, sorted);
+  if (s.length <= order::kFewElements) {
+    order::sortFew(sorted.data(), s.length, s.is_float);
   } else {
     sortPairs(sorted, false);
   }
-  K best = 0;
-  int64_t most = 0;
-  int64_t run = 0;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    ++run;
-    const bool goes_on = i + 1 < sorted.size() && sorted[i].key == sorted[i + 1].key;
-    if (goes_on && !s.isNan(sorted[i].key)) continue;  // NaN equals nothing
-    if (run > most) {
-      best = sorted[i].index;
-      most = run;
-    }
-    run = 0;
-  }
-  return static_cast<int64_t>(best);
+  return order::lastOfLongestRun(sorted.data(), s.length, s.is_float);
 }
 Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrapDim(dim, self.dim());

@@ -1,4 +1,6 @@
 // unique in its forms.
+#include "runtime/ops/indexing/unique.h"
+
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +13,19 @@
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
+
+int64_t dimensionOfSlices(const Tensor& self, int64_t dim) {
+  dim = wrapDim(dim, self.dim());
+  WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
+  WICK_CHECK(!isComplex(self.dtype()), "\"unique_dim\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+  const auto empty_dims = std::ranges::count(self.sizes(), 0);
+  WICK_CHECK(self.size(dim) != 0 || empty_dims == 1,
+             "Number of zero sized dimensions is more than one, so unique cannot be applied");
+  WICK_CHECK(self.size(dim) == 0 || empty_dims == 0,
+             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  return dim;
+}
 
 namespace {
 
@@ -226,17 +241,9 @@ Groups groupNeighbours(const CountedVector<int64_t>& order, Equal&& equal) {
 }
 
 Unique uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
-  dim = wrapDim(dim, self.dim());
-  WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
-  int64_t n = self.sizes()[dim];
-  int64_t zeros = std::count(self.sizes().begin(), self.sizes().end(), 0);
-  if (n == 0) {
-    WICK_CHECK(zeros == 1,
-               "Number of zero sized dimensions is more than one, so unique cannot be applied");
-    return {Tensor::empty(self.sizes(), self.dtype()), noIndices(), noIndices()};
-  }
-  WICK_CHECK(zeros == 0,
-             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  dim = dimensionOfSlices(self, dim);
+  const int64_t n = self.size(dim);
+  if (n == 0) return {Tensor::empty(self.sizes(), self.dtype()), noIndices(), noIndices()};
   Tensor rows = self.transpose(0, dim).contiguous();
   int64_t width = rows.numel() / n;
   CountedVector<int64_t> order(static_cast<size_t>(n));

@@ -226,11 +226,6 @@ Tensor multilabelMarginLoss(const Tensor& self, const Tensor& target, int64_t re
   return std::get<0>(multilabelMarginForward(self, target, reduction));
 }
 
-double logAdd(double a, double b) {
-  double high = std::max(a, b), low = std::min(a, b);
-  return high == -HUGE_VAL ? high : high + std::log1p(std::exp(low - high));
-}
-
 // The forward recursion over the target with blanks between its labels. log_probs [T, N, C] in
 // double precision; writes log_alpha [N, T, 2 S + 1].
 double ctcOne(const double* log_probs, int64_t time, int64_t step, const int64_t* labels,
@@ -263,52 +258,18 @@ Pair ctcForward(const Tensor& log_probs, const Tensor& targets, const DimVector&
                                               input_lengths, target_lengths, blank, zero_infinity);
     return {both[0].toTensor(), both[1].toTensor()};
   }
-  WICK_CHECK(log_probs.dim() == 3 && log_probs.numel() > 0,
-             "{}: expected log_probs of shape (T, N, C), got {}", op, log_probs.describe());
-  int64_t time = log_probs.size(0), samples = log_probs.size(1), classes = log_probs.size(2);
-  WICK_CHECK(blank >= 0 && blank < classes, "{}: blank must be in label range", op);
-  WICK_CHECK(static_cast<int64_t>(input_lengths.size()) == samples &&
-                 static_cast<int64_t>(target_lengths.size()) == samples,
-             "{}: input_lengths and target_lengths must be of size batch_size", op);
-  WICK_CHECK(targets.dim() == 1 || (targets.dim() == 2 && targets.size(0) == samples),
-             "{}: targets should have shape (N, S) or (sum(target_lengths),), got {}", op,
-             formatInts(targets.sizes()));
-  int64_t longest = 0, listed = 0;
-  for (int64_t n = 0; n < samples; ++n) {
-    size_t i = static_cast<size_t>(n);
-    WICK_CHECK(input_lengths[i] >= 0 && input_lengths[i] <= time,
-               "{}: Expected input_lengths to have value at most {}, but got value {}", op, time,
-               input_lengths[i]);
-    WICK_CHECK(target_lengths[i] >= 0 && target_lengths[i] <= targets.numel(),
-               "{}: a target length is out of range: {}", op, target_lengths[i]);
-    longest = std::max(longest, target_lengths[i]);
-    listed += target_lengths[i];
-  }
-  WICK_CHECK(targets.dim() == 2 ? targets.size(1) >= longest : targets.numel() == listed,
-             "{}: targets of shape {} do not hold the target lengths", op,
-             formatInts(targets.sizes()));
-  Tensor labels = targets.to(DType::Long).contiguous();
-  for (int64_t i = 0; i < labels.numel(); ++i) {
-    int64_t l = labels.data<int64_t>()[i];
-    WICK_CHECK(targets.dim() == 2 || (l >= 0 && l < classes), "{}: label {} is out of range", op,
-               l);
-  }
-  Tensor probs = log_probs.to(DType::Double).contiguous();
-  Tensor alpha = Tensor::full(DimVector{samples, time, 2 * longest + 1}, -HUGE_VAL, DType::Double);
+  const CtcTask task =
+      ctcTask(op, Tensor(), log_probs, targets, input_lengths, target_lengths, blank);
+  const Tensor labels = ctcLabels(op, task, targets);
+  const Tensor probs = log_probs.to(DType::Double).contiguous();
+  const int64_t samples = task.samples, width = 2 * task.longest + 1;
+  Tensor alpha = Tensor::full(DimVector{samples, task.time, width}, -HUGE_VAL, DType::Double);
   Tensor losses = Tensor::empty(DimVector{samples}, DType::Double);
-  int64_t start = 0;
   for (int64_t n = 0; n < samples; ++n) {
-    size_t i = static_cast<size_t>(n);
-    const int64_t* own =
-        labels.data<int64_t>() + (targets.dim() == 2 ? n * targets.size(1) : start);
-    start += target_lengths[i];
-    for (int64_t s = 0; s < target_lengths[i]; ++s) {
-      WICK_CHECK(own[s] >= 0 && own[s] < classes, "{}: label {} is out of range", op, own[s]);
-    }
-    int64_t width = 2 * longest + 1;
-    double loss =
-        ctcOne(probs.data<double>() + n * classes, input_lengths[i], samples * classes, own,
-               target_lengths[i], blank, alpha.data<double>() + n * time * width, width);
+    const int64_t* place = task.place(n);
+    const double loss = ctcOne(probs.data<double>() + n * task.classes, place[0],
+                               samples * task.classes, labels.data<int64_t>() + place[2], place[1],
+                               blank, alpha.data<double>() + n * task.time * width, width);
     losses.data<double>()[n] = zero_infinity && std::isinf(loss) ? 0 : loss;
   }
   return {losses.to(log_probs.dtype()), alpha.to(log_probs.dtype())};
@@ -402,4 +363,55 @@ constexpr OperatorRecord kRecords[] = {
 const RegisterOperators kRegistered(kRecords);
 
 }  // namespace
+
+CtcTask ctcTask(const char* op, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                const DimVector& input_lengths, const DimVector& target_lengths, int64_t blank) {
+  WICK_CHECK(log_probs.dim() == 3 && log_probs.numel() > 0,
+             "{}: expected log_probs of shape (T, N, C), got {}", op, log_probs.describe());
+  const int64_t time = log_probs.size(0), samples = log_probs.size(1), classes = log_probs.size(2);
+  WICK_CHECK(!grad.defined() || grad.numel() == samples,
+             "{}: a gradient {} does not fit log_probs {}", op, grad.describe(),
+             log_probs.describe());
+  WICK_CHECK(blank >= 0 && blank < classes, "{}: blank must be in label range", op);
+  WICK_CHECK(static_cast<int64_t>(input_lengths.size()) == samples &&
+                 static_cast<int64_t>(target_lengths.size()) == samples,
+             "{}: input_lengths and target_lengths must be of size batch_size", op);
+  const bool rows = targets.dim() == 2;
+  WICK_CHECK(targets.dim() == 1 || (rows && targets.size(0) == samples),
+             "{}: targets should have shape (N, S) or (sum(target_lengths),), got {}", op,
+             formatInts(targets.sizes()));
+  CtcTask task{time, samples, classes, 0, Tensor::empty(DimVector{samples, 3}, DType::Long)};
+  int64_t listed = 0;
+  for (int64_t n = 0; n < samples; ++n) {
+    const int64_t steps = input_lengths[static_cast<size_t>(n)];
+    const int64_t labels = target_lengths[static_cast<size_t>(n)];
+    WICK_CHECK(steps >= 0 && steps <= time,
+               "{}: Expected input_lengths to have value at most {}, but got value {}", op, time,
+               steps);
+    WICK_CHECK(labels >= 0 && labels <= targets.numel(), "{}: a target length is out of range: {}",
+               op, labels);
+    int64_t* const to = task.places.data<int64_t>() + 3 * n;
+    to[0] = steps;
+    to[1] = labels;
+    to[2] = rows ? n * targets.size(1) : listed;
+    task.longest = std::max(task.longest, labels);
+    listed += labels;
+  }
+  WICK_CHECK(rows ? targets.size(1) >= task.longest : targets.numel() == listed,
+             "{}: targets of shape {} do not hold the target lengths", op,
+             formatInts(targets.sizes()));
+  return task;
+}
+
+Tensor ctcLabels(const char* op, const CtcTask& task, const Tensor& targets) {
+  const Tensor labels = targets.to(DType::Long).contiguous();
+  for (int64_t n = 0; n < task.samples; ++n) {
+    const int64_t* const own = labels.data<int64_t>() + task.place(n)[2];
+    for (int64_t s = 0; s < task.place(n)[1]; ++s) {
+      WICK_CHECK(own[s] >= 0 && own[s] < task.classes, "{}: label {} is out of range", op, own[s]);
+    }
+  }
+  return labels;
+}
+
 }  // namespace wick

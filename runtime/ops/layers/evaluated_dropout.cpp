@@ -3,13 +3,14 @@
 #include "core/error.h"
 #include "ir/kind_kernels.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/random/checks.h"
 
 namespace wick::ops {
 
 namespace {
 
 Tensor unchanged(const Tensor& input, double p, bool train) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  checkDropout(p);
   WICK_CHECK(!train || p == 0 || input.numel() == 0,
              "dropout: not available for {} tensors in training", toString(input.kind()));
   return input;

@@ -8,10 +8,56 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/normalization.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
+
+int64_t channelsOf(const char* op, const Tensor& input) {
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  return input.size(1);
+}
+void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
+  WICK_CHECK(!t.defined() || t.numel() == channels, "{}: {} should contain {} elements not {}", op,
+             name, channels, t.defined() ? t.numel() : 0);
+}
+void checkGroups(const char* op, const Tensor& input, int64_t channels, int64_t groups) {
+  WICK_CHECK(groups > 0 && channels % groups == 0,
+             "{}: Expected number of channels in input to be divisible by num_groups, but got "
+             "input of shape {} and num_groups={}",
+             op, formatInts(input.sizes()), groups);
+}
+void checkPlanes(const char* op, const Tensor& input, int64_t n, int64_t c, int64_t hxw) {
+  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
+             "{}: {} is not {} x {} x {}", op, input.describe(), n, c, hxw);
+}
+DimVector sizesOfRows(const char* op, const Tensor& input, const DimVector& shape,
+                      const Tensor& weight, const Tensor& bias) {
+  const auto n = static_cast<int64_t>(shape.size());
+  const int64_t leading = input.dim() - n;
+  WICK_CHECK(n >= 1, "Expected normalized_shape to be at least 1-dimensional");
+  WICK_CHECK(leading >= 0 && std::equal(shape.begin(), shape.end(), input.sizes().begin() + leading,
+                                        input.sizes().end()),
+             "{}: Given normalized_shape={}, expected input with the same trailing sizes, but got "
+             "input of size {}",
+             op, formatInts(shape), formatInts(input.sizes()));
+  for (const Tensor* t : {&weight, &bias}) {
+    WICK_CHECK(
+        !t->defined() || DimVector(t->sizes()) == shape,
+        "{}: Expected weight and bias to be of same shape as normalized_shape {}, but got {}", op,
+        formatInts(shape), t->defined() ? formatInts(t->sizes()) : "");
+  }
+  DimVector kept(input.sizes().first(static_cast<size_t>(leading)));
+  kept.resize(static_cast<size_t>(input.dim()), 1);
+  return kept;
+}
+std::tuple<Tensor, Tensor, Tensor> gradientsOfNothing(const Tensor& input) {
+  const Tensor zeros = Tensor::zeros(DimVector{input.size(1)}, input.dtype(), input.device());
+  return {Tensor::zeros(input.sizes(), input.dtype(), input.device()), zeros, zeros.clone()};
+}
+
 namespace {
 
 using normalization::MeanVariance;
@@ -20,11 +66,6 @@ using Triple = std::tuple<Tensor, Tensor, Tensor>;
 CountedVector<double> toDoubles(const Tensor& t) {
   Tensor d = t.to(DType::Double).contiguous();
   return CountedVector<double>(d.data<double>(), d.data<double>() + d.numel());
-}
-
-void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
-  WICK_CHECK(!t.defined() || t.numel() == channels, "{}: {} should contain {} elements not {}", op,
-             name, channels, t.defined() ? t.numel() : 0);
 }
 
 Tensor fromDoubles(const CountedVector<double>& values, DType dtype) {
@@ -59,8 +100,7 @@ Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight,
     Tensor none = Tensor::empty(DimVector{0}, input.dtype());
     return {input.clone(), none, none};
   }
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
+  const int64_t channels = channelsOf(op, input);
   if (isReducedFloat(input.dtype())) {
     // What training keeps has the dtype of the parameters.
     bool mixed = false;
@@ -72,7 +112,6 @@ Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight,
                                             running_var, training, momentum, eps, kept);
     return {out.to(input.dtype()), mean.to(kept), rstd.to(kept)};
   }
-  int64_t channels = input.size(1);
   checkChannels(op, "weight", weight, channels);
   checkChannels(op, "bias", bias, channels);
   checkChannels(op, "running_mean", running_mean, channels);
@@ -153,9 +192,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t> batchNormImplIndex(
 std::tuple<Tensor, Tensor> batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
                                                 const Tensor& running_var, double momentum) {
   const char* op = "batch_norm_update_stats";
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
-  const int64_t channels = input.size(1);
+  const int64_t channels = channelsOf(op, input);
   checkChannels(op, "running_mean", running_mean, channels);
   checkChannels(op, "running_var", running_var, channels);
   WICK_CHECK(input.numel() > 0, "{}: expected an input with elements, got {}", op,
@@ -179,9 +216,7 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
   const char* op = "instance_norm";
   WICK_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
              "Expected running_mean and running_var to be defined when use_input_stats is false");
-  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
-             input.describe());
-  int64_t samples = input.size(0), channels = input.size(1);
+  const int64_t channels = channelsOf(op, input), samples = input.size(0);
   DimVector shape(input.sizes());
   shape[0] = 1;
   shape[1] = samples * channels;
@@ -226,10 +261,7 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
 
 Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                       int64_t samples, int64_t channels, int64_t groups, double eps) {
-  WICK_CHECK(groups > 0 && channels % groups == 0,
-             "{}: Expected number of channels in input to be divisible by num_groups, but got "
-             "input of shape {} and num_groups={}",
-             op, formatInts(input.sizes()), groups);
+  checkGroups(op, input, channels, groups);
   checkChannels(op, "weight", weight, channels);
   checkChannels(op, "bias", bias, channels);
   if (isReducedFloat(input.dtype())) {
@@ -277,44 +309,25 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
 
 Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
                  double eps, bool) {
-  WICK_CHECK(input.dim() >= 2, "group_norm: expected input of two or more dimensions, got {}",
-             input.describe());
+  const int64_t channels = channelsOf("group_norm", input);
   Tensor out = std::get<0>(
-      groupNormalize("group_norm", input, weight, bias, input.size(0), input.size(1), groups, eps));
+      groupNormalize("group_norm", input, weight, bias, input.size(0), channels, groups, eps));
   return isChannelsLast(input) ? out.contiguous(input.suggestMemoryFormat()) : out;
 }
 
 Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
                        int64_t c, int64_t hxw, int64_t groups, double eps) {
-  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
-             "native_group_norm: {} is not {} x {} x {}", input.describe(), n, c, hxw);
+  checkPlanes("native_group_norm", input, n, c, hxw);
   return groupNormalize("native_group_norm", input, weight, bias, n, c, groups, eps);
 }
 
 Triple layerNormalize(const char* op, const Tensor& input, const DimVector& shape,
                       const Tensor& weight, const Tensor& bias, double eps, bool statistics) {
-  int64_t n = static_cast<int64_t>(shape.size()), leading = input.dim() - n;
-  WICK_CHECK(n >= 1, "Expected normalized_shape to be at least 1-dimensional");
-  bool fits = leading >= 0;
-  for (int64_t d = 0; fits && d < n; ++d) {
-    fits = input.size(leading + d) == shape[static_cast<size_t>(d)];
-  }
-  WICK_CHECK(fits,
-             "{}: Given normalized_shape={}, expected input with the same trailing sizes, but got "
-             "input of size {}",
-             op, formatInts(shape), formatInts(input.sizes()));
-  for (const Tensor* t : {&weight, &bias}) {
-    WICK_CHECK(
-        !t->defined() || DimVector(t->sizes()) == shape,
-        "{}: Expected weight and bias to be of same shape as normalized_shape {}, but got {}", op,
-        formatInts(shape), t->defined() ? formatInts(t->sizes()) : "");
-  }
+  const DimVector kept = sizesOfRows(op, input, shape, weight, bias);
   DType dtype = input.dtype();
   Tensor x = widened(input).contiguous();
   auto parameter = [&](const Tensor& t) { return t.defined() ? t.to(x.dtype()).contiguous() : t; };
   Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
-  DimVector kept(input.sizes().first(static_cast<size_t>(leading)));
-  for (int64_t d = 0; d < n; ++d) kept.push_back(1);
   Tensor mean, rstd;
   if (statistics) {
     mean = Tensor::empty(kept, x.dtype());

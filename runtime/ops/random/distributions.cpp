@@ -8,6 +8,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/random/checks.h"
 
 namespace wick::ops {
 
@@ -164,7 +165,7 @@ Pair nativeDropout(const Tensor& input, double p, std::optional<bool> train) {
   static const OperatorHandle kBernoulli("aten::bernoulli", "p");
   if (input.numel() == 0) return {input, Tensor::empty(input.sizes(), input.dtype())};
   if (!train.value_or(true)) return {input, Tensor::full(input.sizes(), 1, DType::Bool)};
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  checkDropout(p);
   Tensor mask = kBernoulli(Tensor::emptyLike(input, DType::Bool), 1 - p);
   const double scale = p == 1 ? 0 : 1 / (1 - p);
   return {mulScalar(mul(input, mask), scale), mask};

@@ -11,11 +11,21 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/random/checks.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
+
+Tensor inMemoryOrder(const Tensor& t) {
+  if (t.isContiguous()) return t;
+  DimVector order;
+  for (int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return t.strides()[a] > t.strides()[b]; });
+  return t.permute(order);
+}
 
 namespace {
 
@@ -44,16 +54,6 @@ auto uniform01(const uint32_t* draws) {
     return static_cast<float>(static_cast<int32_t>(*draws & kMask)) *
            (1.0f / static_cast<float>(1u << kDigits<T>));
   }
-}
-
-// `t` with its dimensions in the order in which its elements lie in memory.
-Tensor inMemoryOrder(const Tensor& t) {
-  if (t.isContiguous()) return t;
-  DimVector order;
-  for (int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return t.strides()[a] > t.strides()[b]; });
-  return t.permute(order);
 }
 
 // Calls body(data, n) with the elements in the order in which they lie in memory.
@@ -139,8 +139,7 @@ void fillUniform(const Tensor& t, double from, double to, Generator& g) {
 }
 
 Tensor uniform(const Tensor& self, double from, double to, Generator* g, Out out) {
-  WICK_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",
-             from, to);
+  checkUniform(from, to);
   Tensor t = target(self, out);
   fillUniform(t, from, to, *g);
   return t;
@@ -197,7 +196,7 @@ void normalBlocks(T* data, int64_t n, double mean, double std, Generator& g) {
 }
 
 void fillNormal(const Tensor& t, double mean, double std, Generator& g) {
-  WICK_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  checkNormal(std);
   static const OperatorHandle kNormal{"aten::normal_", ""};
   if (drawnOnDevice(kNormal, t, g, mean, std)) return;
   if (isComplex(t.dtype())) {
@@ -256,7 +255,7 @@ Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, doubl
                           : kAdd(t, Tensor::scalar<double>(mean_number).to(t.dtype()), Scalar(1));
 }
 Tensor normalTensorFloat(const Tensor& mean, double std, Generator* g) {
-  WICK_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  checkNormal(std);
   return normalOf(&mean, 0, nullptr, std, *g);
 }
 Tensor normalFloatTensor(double mean, const Tensor& std, Generator* g) {
@@ -306,8 +305,7 @@ Tensor randnLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat
 // Integers of [low, high), reduced from 64 bits when 32 do not reach over the range.
 void fillIntegers(const char* op, const Tensor& t, int64_t low, int64_t high, Generator& g) {
   static const OperatorHandle kRandom{"aten::random_", "from"};
-  WICK_CHECK(low < high, "{} expects 'from' to be less than 'to', but got from={} >= to={}", op,
-             low, high);
+  checkIntegers(op, low, high);
   if (drawnOnDevice(kRandom, t, g, low, high)) return;
   uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   dispatch<kRealNumbers | kBool>(op, t.dtype(), [&]<class T>() -> void {
@@ -434,7 +432,7 @@ Tensor randperm(int64_t n, TensorOptions o) {
 
 void fillBernoulli(const Tensor& t, double p, Generator& g) {
   static const OperatorHandle kDraw{"aten::bernoulli_", "float"};
-  WICK_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", p);
+  checkBernoulli(p);
   if (drawnOnDevice(kDraw, t, g, p)) return;
   dispatch<kRealNumbers | kBool>("bernoulli_", t.dtype(), [&]<class T>() -> void {
     drawFixed<T, 2>(t, g,
@@ -511,7 +509,7 @@ double exponentialOf(double u, double lambda) {
 }
 
 Tensor exponential(const Tensor& self, double lambda, Generator* g, Out out) {
-  WICK_CHECK(lambda >= 0, "exponential_ expects lambda >= 0.0, but found lambda={}", lambda);
+  checkExponential(lambda);
   return fromUniform("exponential_", self, *g, out,
                      [&](double u) { return exponentialOf(u, lambda); });
 }
@@ -521,7 +519,7 @@ Tensor cauchy(const Tensor& self, double median, double sigma, Generator* g, Out
   });
 }
 Tensor geometric(const Tensor& self, double p, Generator* g, Out out) {
-  WICK_CHECK(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p={}", p);
+  checkGeometric(p);
   Tensor t = target(self, out);
   dispatch<kRealNumbers>("geometric_", t.dtype(), [&]<class T>() -> void {
     drawFixed<T, 2>(t, *g, [&](const uint32_t* draws, int64_t) {
@@ -531,7 +529,7 @@ Tensor geometric(const Tensor& self, double p, Generator* g, Out out) {
   return t;
 }
 Tensor logNormal(const Tensor& self, double mean, double std, Generator* g, Out out) {
-  WICK_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std={}", std);
+  checkLogNormal(std);
   Tensor t = target(self, out);
   dispatch<kAnyFloat>("log_normal_", t.dtype(), [&]<class T>() -> void {
     drawEach<T>(t, [&] { return std::exp(g->normal() * std + mean); });

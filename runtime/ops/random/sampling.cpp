@@ -9,8 +9,10 @@
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
+#include "runtime/kernels/element_order.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/random/checks.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -30,17 +32,7 @@ void drawAgain(int64_t n, T* sums, int64_t* to, int64_t samples, Generator& g) {
   Pace pace;
   for (int64_t s = 0; s < samples; ++s) {
     pace.step();
-    const double u = g.uniformDouble();
-    int64_t low = 0, high = n;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (static_cast<double>(sums[middle] / total) < u) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    to[s] = low;
+    to[s] = order::placeOfShare(sums, n, total, g.uniformDouble());
   }
 }
 
@@ -94,21 +86,28 @@ void drawOnce(const T* weights, int64_t n, int64_t* to, int64_t samples, Generat
   std::copy_n(order.begin(), samples, to);
 }
 
-Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
+}  // namespace
+
+DimVector multinomialSizes(const Tensor& self, int64_t samples, bool replacement) {
   WICK_CHECK(isFloating(self.dtype()),
              "multinomial only supports floating-point dtypes for input, got: {}",
              scalarTypeName(self.dtype()));
   WICK_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
   WICK_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
-  int64_t n = self.size(-1);
-  WICK_CHECK(replacement || samples <= n,
+  WICK_CHECK(replacement || samples <= self.size(-1),
              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  int64_t rows = self.dim() == 2 ? self.sizes()[0] : 1;
+  DimVector sizes(self.sizes());
+  sizes.back() = samples;
+  return sizes;
+}
+
+namespace {
+
+Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
+  const Tensor t = Tensor::empty(multinomialSizes(self, samples, replacement), DType::Long);
+  const int64_t n = self.size(-1), rows = self.dim() == 2 ? self.size(0) : 1;
   const Tensor weights =
       (isReducedFloat(self.dtype()) ? self.to(DType::Double) : self).contiguous();
-  DimVector shape(self.sizes());
-  shape.back() = samples;
-  Tensor t = Tensor::empty(shape, DType::Long);
   dispatch<kFloats>("multinomial", weights.dtype(), [&]<class T>() -> void {
     const bool again = replacement && samples > 1;
     CountedVector<T> sums(static_cast<size_t>(again ? std::min(rows, kSummedRows) * n : 0));

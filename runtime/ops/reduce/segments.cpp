@@ -157,6 +157,12 @@ Tensor segmentReduce(const Tensor& data, std::string reduce, const Tensor& lengt
   return out;
 }
 
+// For results with gradients (autograd/formulas/shapes.cpp).
+Tensor segmentBounds(const Tensor& data, const std::string& reduce, const Tensor& lengths,
+                     const Tensor& indices, const Tensor& offsets, int64_t axis, bool partial) {
+  return planSegments(data, reduce, lengths, indices, offsets, axis, partial, {}).bounds;
+}
+
 Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm, double norm_type,
                        Out out) {
   WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
@@ -214,6 +220,9 @@ const OperatorRecord kRecords[] = {
     {"aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
      "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
      WICK_KERNEL(segmentReduce), kOutForm},
+    {"wick::segment_bounds(Tensor data, str reduce, Tensor? lengths, Tensor? indices, Tensor? "
+     "offsets, int axis, bool unsafe) -> Tensor",
+     WICK_KERNEL(segmentBounds), kNotDifferentiable},
     {"aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> "
      "Tensor",
      WICK_KERNEL(embeddingRenorm), kInplaceForm | kOutForm},

@@ -1,4 +1,6 @@
 // Fake quantization: rounding to the grid of a quantized type, in floating point.
+#include "runtime/ops/tensors/fake_quantize.h"
+
 #include <cmath>
 
 #include "core/convert.h"
@@ -8,6 +10,30 @@
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
+
+void checkFakeQuantized(const char* op, const Tensor& self, int64_t least, int64_t most) {
+  WICK_CHECK(isFloating(self.dtype()), "{}: expected a floating point tensor, got {}", op,
+             self.describe());
+  WICK_CHECK(least <= most, "{}: `quant_min` should be less than or equal to `quant_max`.", op);
+}
+void checkZeroPoint(const char* op, int64_t zero_point, int64_t least, int64_t most) {
+  WICK_CHECK(zero_point >= least && zero_point <= most, kZeroPointOutside, op);
+}
+void checkChannelGrids(const char* op, const Tensor& self, const Tensor& scale,
+                       const Tensor& zero_point, int64_t axis, bool learned) {
+  WICK_CHECK(learned || scale.dtype() == DType::Float, "{}: Scale must be Float, found {}", op,
+             toString(scale.dtype()));
+  WICK_CHECK(learned || zero_point.dtype() == DType::Int || zero_point.dtype() == DType::Float ||
+                 zero_point.dtype() == DType::Half,
+             "{}: Zero-point must be Int32, Float or Half, found {}", op,
+             toString(zero_point.dtype()));
+  WICK_CHECK(axis >= 0 && axis < self.dim(),
+             "{}: `axis` must be between 0 and number of dimensions of input", op);
+  WICK_CHECK(scale.dim() == 1 && zero_point.dim() == 1 && scale.numel() == zero_point.numel() &&
+                 scale.numel() == self.size(axis),
+             "{}: dimensions of scale and zero-point must match the {} channels of the input", op,
+             self.size(axis));
+}
 
 namespace {
 
@@ -24,15 +50,6 @@ struct Grid {
   bool fractional = false;
   float fraction = 0;
 };
-
-void checkRange(const char* op, int64_t least, int64_t most) {
-  WICK_CHECK(least <= most, "{}: `quant_min` should be less than or equal to `quant_max`.", op);
-}
-void checkGrid(const char* op, const Grid& g) {
-  checkRange(op, g.least, g.most);
-  WICK_CHECK(g.zero_point >= g.least && g.zero_point <= g.most,
-             "{}: `zero_point` must be between `quant_min` and `quant_max`.", op);
-}
 
 // What has no 64-bit integer counts as the least one, but what is too large for it among doubles as
 // the largest: the conversions that PyTorch's kernels are compiled to.
@@ -60,8 +77,6 @@ std::pair<T, bool> onGrid(T value, const Grid& g) {
 
 // Along the channel axis when it is one (axis >= 0), with a grid a channel; else the only grid.
 Pair quantized(const char* op, const Tensor& self, const CountedVector<Grid>& grids, int64_t axis) {
-  WICK_CHECK(isFloating(self.dtype()), "{}: expected a floating point tensor, got {}", op,
-             self.describe());
   Tensor x = self.contiguous();
   Tensor out = Tensor::empty(x.sizes(), x.dtype()), mask = Tensor::empty(x.sizes(), DType::Bool);
   DimSplit split = axis < 0 ? DimSplit{1, 1, x.numel()} : splitAt(x.sizes(), axis);
@@ -82,41 +97,34 @@ Pair quantized(const char* op, const Tensor& self, const CountedVector<Grid>& gr
 Pair perTensorMask(const Tensor& self, double scale, int64_t zero_point, int64_t least,
                    int64_t most) {
   const char* op = "fake_quantize_per_tensor_affine";
-  Grid grid{static_cast<float>(scale), zero_point, least, most};
-  checkGrid(op, grid);
-  return quantized(op, self, {grid}, -1);
+  checkFakeQuantized(op, self, least, most);
+  checkZeroPoint(op, zero_point, least, most);
+  return quantized(op, self, {{static_cast<float>(scale), zero_point, least, most}}, -1);
 }
 Tensor perTensor(const Tensor& self, double scale, int64_t zero_point, int64_t least,
                  int64_t most) {
   return std::get<0>(perTensorMask(self, scale, zero_point, least, most));
 }
 // A zero point in a tensor need not lie on the grid; its fraction is cut off.
-Grid gridOfTensors(const char* op, const Tensor& scale, const Tensor& zero_point, int64_t least,
-                   int64_t most) {
-  checkRange(op, least, most);
+Pair onGridOfTensors(const char* op, const Tensor& self, const Tensor& scale,
+                     const Tensor& zero_point, int64_t least, int64_t most) {
+  checkFakeQuantized(op, self, least, most);
   const double zero = std::trunc(zero_point.item<double>());
   WICK_CHECK(zero >= INT32_MIN && zero <= INT32_MAX, "{}: the zero point is out of range", op);
-  return {scale.item<float>(), static_cast<int64_t>(zero), least, most};
+  return quantized(op, self, {{scale.item<float>(), static_cast<int64_t>(zero), least, most}}, -1);
 }
 Tensor perTensorOfTensors(const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                           int64_t least, int64_t most) {
   const char* op = "fake_quantize_per_tensor_affine";
-  return std::get<0>(quantized(op, self, {gridOfTensors(op, scale, zero_point, least, most)}, -1));
+  return std::get<0>(onGridOfTensors(op, self, scale, zero_point, least, most));
 }
 
 // The grids of the channels. Zero points of a learned grid are rounded and kept within its ends.
 CountedVector<Grid> channelGrids(const char* op, const Tensor& self, const Tensor& scale,
                                  const Tensor& zero_point, int64_t axis, int64_t least,
                                  int64_t most, bool learned) {
-  checkRange(op, least, most);
-  WICK_CHECK(axis >= 0 && axis < self.dim(),
-             "{}: `axis` must be between 0 and number of dimensions "
-             "of input",
-             op);
-  WICK_CHECK(scale.dim() == 1 && zero_point.dim() == 1 && scale.numel() == zero_point.numel() &&
-                 scale.numel() == self.size(axis),
-             "{}: dimensions of scale and zero-point must match the {} channels of the input", op,
-             self.size(axis));
+  checkFakeQuantized(op, self, least, most);
+  checkChannelGrids(op, self, scale, zero_point, axis, learned);
   Tensor scales = scale.to(DType::Float).contiguous();
   Tensor zeros = zero_point.to(DType::Double).contiguous();
   const bool fractional = !learned && isFloating(zero_point.dtype());
@@ -134,7 +142,7 @@ CountedVector<Grid> channelGrids(const char* op, const Tensor& self, const Tenso
       }
       WICK_CHECK(std::fabs(zero) < 0x1p53, "{}: a zero point is out of range", op);
       grid.zero_point = static_cast<int64_t>(zero);
-      if (!isFloating(zero_point.dtype())) checkGrid(op, grid);
+      if (!isFloating(zero_point.dtype())) checkZeroPoint(op, grid.zero_point, least, most);
     }
     grids.push_back(grid);
   }
@@ -143,12 +151,6 @@ CountedVector<Grid> channelGrids(const char* op, const Tensor& self, const Tenso
 Pair perChannelMask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t axis,
                     int64_t least, int64_t most) {
   const char* op = "fake_quantize_per_channel_affine";
-  WICK_CHECK(scale.dtype() == DType::Float, "{}: Scale must be Float, found {}", op,
-             toString(scale.dtype()));
-  WICK_CHECK(zero_point.dtype() == DType::Int || zero_point.dtype() == DType::Float ||
-                 zero_point.dtype() == DType::Half,
-             "{}: Zero-point must be Int32, Float or Half, found {}", op,
-             toString(zero_point.dtype()));
   return quantized(op, self, channelGrids(op, self, scale, zero_point, axis, least, most, false),
                    axis);
 }
@@ -165,7 +167,7 @@ Tensor learnedPerChannel(const Tensor& self, const Tensor& scale, const Tensor& 
 Tensor learnedPerTensor(const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                         int64_t least, int64_t most, double) {
   const char* op = "_fake_quantize_learnable_per_tensor_affine";
-  checkRange(op, least, most);
+  checkFakeQuantized(op, self, least, most);
   double zero =
       std::fmin(std::fmax(std::nearbyint(zero_point.item<double>()), static_cast<double>(least)),
                 static_cast<double>(most));
@@ -179,7 +181,7 @@ Pair perTensorSwitched(const Tensor& self, const Tensor& scale, const Tensor& ze
     return {self.clone(), Tensor::full(self.sizes(), 1, DType::Bool)};
   }
   const char* op = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams";
-  return quantized(op, self, {gridOfTensors(op, scale, zero_point, least, most)}, -1);
+  return onGridOfTensors(op, self, scale, zero_point, least, most);
 }
 
 constexpr OperatorRecord kRecords[] = {

@@ -28,10 +28,13 @@ bool isStridesLikeFormat(const Tensor& self, MemoryFormat format) {
   return format != MemoryFormat::Preserve && self.suggestMemoryFormat() == format;
 }
 
-void assertAsync(const Tensor& self) {
+void assertAsyncSaying(const Tensor& self, const std::string& message) {
   WICK_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   WICK_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-  WICK_CHECK(self.item<bool>(), "Expected Tensor with single nonzero value, but got zero");
+  WICK_CHECK(self.item<bool>(), "{}", message);
+}
+void assertAsync(const Tensor& self) {
+  assertAsyncSaying(self, "Expected Tensor with single nonzero value, but got zero");
 }
 
 void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
@@ -78,6 +81,8 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::is_distributed(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
 
     {"aten::_assert_async(Tensor self) -> ()", WICK_KERNEL(assertAsync), kSideEffects},
+    {"aten::_assert_async.msg(Tensor self, str assert_msg) -> ()", WICK_KERNEL(assertAsyncSaying),
+     kSideEffects},
     {"aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? "
      "dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
      WICK_KERNEL(assertMetadata), kSideEffects},

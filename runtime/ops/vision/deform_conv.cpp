@@ -1,6 +1,8 @@
 // Deformable convolution: each element of the kernel reads the input where an offset of its own
 // moves it, between elements. The samples are laid out as columns, which one matrix product turns
 // into the result; the gradients go the same way back.
+#include "runtime/ops/vision/deform_conv.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,19 +17,6 @@ namespace wick::ops::vision {
 
 namespace {
 
-struct Geometry {
-  int64_t images, channels, height, width;  // of the input
-  int64_t out_channels, kernel_height, kernel_width;
-  int64_t out_height, out_width;
-  int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int64_t groups, offset_groups;
-  bool use_mask;
-  int64_t taps() const { return kernel_height * kernel_width; }
-  int64_t places() const { return out_height * out_width; }
-  int64_t plane() const { return height * width; }
-  int64_t channelsPerOffset() const { return channels / offset_groups; }
-};
-
 // Elements of the result along one dimension.
 int64_t outSize(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   int64_t reach = 0, padded = 0, free = 0;
@@ -39,6 +28,8 @@ int64_t outSize(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64
   WICK_CHECK(fits, "deform_conv2d: the sizes are too large");
   return free < 0 ? 0 : free / stride + 1;
 }
+
+}  // namespace
 
 Geometry geometryOf(const char* op, const Tensor& input, const Tensor& weight, const Tensor& offset,
                     const Tensor& mask, const Tensor& bias, const DimVector& numbers,
@@ -110,6 +101,8 @@ Geometry geometryOf(const char* op, const Tensor& input, const Tensor& weight, c
              formatInts(bias.sizes()));
   return g;
 }
+
+namespace {
 
 // Four elements around a point, those outside of the plane zero.
 template <class T>

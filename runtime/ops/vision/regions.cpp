@@ -1,5 +1,9 @@
 #include "runtime/ops/vision/regions.h"
 
+#include <limits>
+
+#include "core/device_backend.h"
+
 namespace wick::ops::vision {
 
 namespace {
@@ -13,7 +17,11 @@ void checkRegions(const char* op, const Tensor& rois, DType dtype, const Extents
              "{}: the pooled sizes must be positive, got {} and {}", op, e.pooled_height,
              e.pooled_width);
   checkedNumel(DimVector{e.pooled_height, e.pooled_width});
-  const Tensor rows = rois.contiguous();
+  WICK_CHECK(rois.size(0) == 0 || e.plane() > 0, "{}: the feature map has no elements", op);
+}
+
+void checkImages(const char* op, const Tensor& rois, DType dtype, const Extents& e) {
+  const Tensor rows = moveTo(rois, Device()).contiguous();
   dispatchMaps(op, dtype, [&]<class T, class S>() {
     for (int64_t n = 0; n < rows.size(0); ++n) {
       const auto image = static_cast<double>(rows.data<S>()[5 * n]);
@@ -25,13 +33,18 @@ void checkRegions(const char* op, const Tensor& rois, DType dtype, const Extents
 
 }  // namespace
 
-Extents extentsOf(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
-                  int64_t pooled_width) {
+Extents extentsOfMap(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
+                     int64_t pooled_width) {
   WICK_CHECK(input.dim() == 4, "{}: expected an input of four dimensions, got {}", op, input.dim());
   const Extents e{input.size(0), input.size(1), input.size(2),
                   input.size(3), pooled_height, pooled_width};
   checkRegions(op, rois, input.dtype(), e);
-  WICK_CHECK(rois.size(0) == 0 || e.plane() > 0, "{}: the feature map has no elements", op);
+  return e;
+}
+Extents extentsOf(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
+                  int64_t pooled_width) {
+  const Extents e = extentsOfMap(op, input, rois, pooled_height, pooled_width);
+  checkImages(op, rois, input.dtype(), e);
   return e;
 }
 
@@ -41,7 +54,7 @@ Extents extentsOfGradient(const char* op, const Tensor& grad, int64_t grad_chann
   const Extents e{images, channels, height, width, pooled_height, pooled_width};
   checkedNumel(DimVector{images, channels, height, width});
   checkRegions(op, rois, grad.dtype(), e);
-  WICK_CHECK(rois.size(0) == 0 || e.plane() > 0, "{}: the feature map has no elements", op);
+  checkImages(op, rois, grad.dtype(), e);
   const DimVector expected{rois.size(0), grad_channels, pooled_height, pooled_width};
   WICK_CHECK(std::ranges::equal(grad.sizes(), expected),
              "{}: expected a gradient of sizes {}, got {}", op, formatInts(expected),
@@ -49,13 +62,33 @@ Extents extentsOfGradient(const char* op, const Tensor& grad, int64_t grad_chann
   return e;
 }
 
+int64_t channelsOfCells(const char* op, const Extents& e) {
+  WICK_CHECK(e.channels % e.cells() == 0,
+             "{}: input channels must be a multiple of pooling height * pooling width, got {} and "
+             "{} * {}",
+             op, e.channels, e.pooled_height, e.pooled_width);
+  return e.channels / e.cells();
+}
+
+void checkRatio(const char* op, int64_t sampling_ratio) {
+  WICK_CHECK(sampling_ratio <= regions::kMostSamples, "{}: the sampling ratio {} is too large", op,
+             sampling_ratio);
+}
+
+void checkPlaces(const char* op, const Extents& e) {
+  WICK_CHECK(e.plane() <= std::numeric_limits<int32_t>::max(),
+             "{}: a feature map of {} elements is too large", op, e.plane());
+}
+
 Tensor channelMapping(const Tensor& pooled) {
-  Tensor mapping = Tensor::empty(pooled.sizes(), DType::Int);
-  const int64_t per_region = pooled.numel() / std::max<int64_t>(pooled.size(0), 1);
-  for (int64_t i = 0; i < pooled.numel(); ++i) {
-    mapping.data<int32_t>()[i] = static_cast<int32_t>(i % per_region);
-  }
-  return mapping;
+  const int64_t count = pooled.size(0);
+  if (pooled.numel() == 0) return Tensor::empty(pooled.sizes(), DType::Int, pooled.device());
+  const Tensor row = Tensor::empty(DimVector{pooled.numel() / count}, DType::Int);
+  for (int64_t i = 0; i < row.numel(); ++i) row.data<int32_t>()[i] = static_cast<int32_t>(i);
+  return moveTo(row, pooled.device())
+      .expand(DimVector{count, row.numel()})
+      .contiguous()
+      .view(pooled.sizes());
 }
 
 Tensor checkedMapping(const char* op, const Tensor& mapping, const Tensor& grad) {

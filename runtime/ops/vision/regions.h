@@ -9,6 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
 #include "core/tensor.h"
+#include "runtime/kernels/region_samples.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/rounded.h"
 
@@ -31,7 +32,10 @@ struct Extents {
 };
 
 // Those of an input; RuntimeError when it is no feature map of a floating type, when the regions
-// are of another shape or type, name no image, or when nothing is pooled.
+// are of another shape or type, or when nothing is pooled.
+Extents extentsOfMap(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
+                     int64_t pooled_width);
+// Also when a region names no image.
 Extents extentsOf(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
                   int64_t pooled_width);
 // The same of a gradient's arguments: `grad` is [regions, grad_channels, pooled…].
@@ -39,50 +43,24 @@ Extents extentsOfGradient(const char* op, const Tensor& grad, int64_t grad_chann
                           const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
                           int64_t images, int64_t channels, int64_t height, int64_t width);
 
+// Of position-sensitive operators, where each cell of an output channel reads a channel of its own: how many there are.
+int64_t channelsOfCells(const char* op, const Extents& e);
+void checkRatio(const char* op, int64_t sampling_ratio);
+// Whether positions in a feature map are numbers of 32 bits.
+void checkPlaces(const char* op, const Extents& e);
+
 // RuntimeError when nms cannot sort these boxes [count, 4] by these scores.
 void checkBoxes(const Tensor& boxes, const Tensor& scores);
 
-// Where a sample lies between two rows (or columns): weights of both, or none at all.
-template <class T>
-struct Sample {
-  int64_t low = 0, high = 0;
-  T low_weight = 0, high_weight = 0;
-  bool inside = false;
-};
-
-template <class T>
-Sample<T> sampleAt(T at, int64_t size) {
-  Sample<T> s;
-  // Also false for what is not a number.
-  s.inside = at >= T(-1) && at <= static_cast<T>(size);
-  if (!s.inside) return s;
-  at = std::max(at, T(0));
-  s.low = static_cast<int64_t>(at);
-  if (s.low >= size - 1) {
-    s.low = s.high = size - 1;
-    at = static_cast<T>(s.low);
-  } else {
-    s.high = s.low + 1;
-  }
-  s.high_weight = at - static_cast<T>(s.low);
-  s.low_weight = T(1) - s.high_weight;
-  return s;
-}
+using regions::Sample;
 
 // How many samples a cell takes along one dimension.
 template <class T>
 int64_t samplesPerCell(const char* op, int64_t sampling_ratio, T extent, int64_t cells) {
-  constexpr double kMost = 1 << 20;
-  if (sampling_ratio > 0) {
-    WICK_CHECK(static_cast<double>(sampling_ratio) <= kMost,
-               "{}: the sampling ratio {} is too large", op, sampling_ratio);
-    return sampling_ratio;
-  }
-  using std::ceil;
-  const T count = ceil(extent / static_cast<T>(cells));
-  WICK_CHECK(static_cast<double>(count) <= kMost, "{}: a region of extent {} is too large", op,
-             static_cast<double>(extent));
-  return static_cast<int64_t>(std::max(count, T(0)));
+  checkRatio(op, sampling_ratio);
+  const int64_t count = regions::samplesOfCell(sampling_ratio, extent, cells);
+  WICK_CHECK(count >= 0, "{}: a region of extent {} is too large", op, static_cast<double>(extent));
+  return count;
 }
 
 // The samples along one dimension of all cells of a region that begins at `start`.
@@ -95,7 +73,7 @@ CountedVector<Sample<T>> samplesAlong(T start, T cell, int64_t cells, int64_t pe
     for (int64_t i = 0; i < per_cell; ++i) {
       const T at = start + static_cast<T>(c) * cell +
                    (static_cast<T>(i) + T(.5)) * cell / static_cast<T>(per_cell);
-      samples.push_back(sampleAt(at, size));
+      samples.push_back(regions::sampleAt(at, size));
     }
   }
   return samples;

@@ -75,8 +75,7 @@ Grid<T> gridFor(const Rule& rule, const S* roi, const Extents& e, double scale, 
 Tensor pooled(const Rule& rule, const Tensor& input, const Tensor& rois, double scale,
               const Extents& e, int64_t ratio) {
   const int64_t count = rois.size(0), cells = e.cells();
-  // Of the position-sensitive form each cell of an output channel reads a channel of its own.
-  const int64_t channels = rule.position_sensitive ? e.channels / cells : e.channels;
+  const int64_t channels = rule.position_sensitive ? channelsOfCells(rule.op, e) : e.channels;
   Tensor out =
       Tensor::empty(DimVector{count, channels, e.pooled_height, e.pooled_width}, input.dtype());
   const Tensor map = input.contiguous(), regions = rois.contiguous();
@@ -147,17 +146,10 @@ Tensor roiAlignBackward(const Tensor& grad, const Tensor& rois, double scale, in
   return unpooled(alignRule(kName, aligned), grad, rois, nullptr, scale, e, sampling_ratio);
 }
 
-void checkPositionSensitive(const char* op, const Extents& e) {
-  WICK_CHECK(e.channels % e.cells() == 0,
-             "{}: input channels must be a multiple of pooling height * pooling width, got {} and "
-             "{} * {}",
-             op, e.channels, e.pooled_height, e.pooled_width);
-}
 std::tuple<Tensor, Tensor> psRoiAlign(const Tensor& input, const Tensor& rois, double scale,
                                       int64_t pooled_height, int64_t pooled_width,
                                       int64_t sampling_ratio) {
   const Extents e = extentsOf("ps_roi_align", input, rois, pooled_height, pooled_width);
-  checkPositionSensitive("ps_roi_align", e);
   Tensor out = pooled(kPsRule, input, rois, scale, e, sampling_ratio);
   return {out, channelMapping(out)};
 }

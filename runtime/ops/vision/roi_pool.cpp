@@ -44,8 +44,7 @@ Range cellOf(int64_t i, int64_t cells, int64_t start, int64_t extent, int64_t li
 std::tuple<Tensor, Tensor> roiPool(const Tensor& input, const Tensor& rois, double scale,
                                    int64_t pooled_height, int64_t pooled_width) {
   const Extents e = extentsOf("roi_pool", input, rois, pooled_height, pooled_width);
-  WICK_CHECK(e.plane() <= std::numeric_limits<int32_t>::max(),
-             "roi_pool: a feature map of {} elements is too large", e.plane());
+  checkPlaces("roi_pool", e);
   const int64_t count = rois.size(0), cells = e.cells();
   const DimVector sizes{count, e.channels, pooled_height, pooled_width};
   Tensor out = Tensor::empty(sizes, input.dtype()), places = Tensor::empty(sizes, DType::Int);
@@ -125,12 +124,7 @@ std::tuple<Tensor, Tensor> psRoiPool(const Tensor& input, const Tensor& rois, do
                                      int64_t pooled_height, int64_t pooled_width) {
   const Extents e = extentsOf("ps_roi_pool", input, rois, pooled_height, pooled_width);
   const int64_t count = rois.size(0), cells = e.cells();
-  WICK_CHECK(
-      e.channels % cells == 0,
-      "ps_roi_pool: input channels must be a multiple of pooling height * pooling width, got "
-      "{} and {} * {}",
-      e.channels, pooled_height, pooled_width);
-  const int64_t channels = e.channels / cells;
+  const int64_t channels = channelsOfCells("ps_roi_pool", e);
   Tensor out =
       Tensor::empty(DimVector{count, channels, pooled_height, pooled_width}, input.dtype());
   const Tensor map = input.contiguous(), regions = rois.contiguous();
