@@ -143,7 +143,7 @@ TEST(AotRefusalsTest, MemoryAndResults) {
        "        d[0] = i\n    return z * d[0]",
        "the program computes more than 131072 tensors"},
   });
-  // Steps are counted for one run of the program, of which recording takes several.
+  // Recording runs the program several times: steps are counted for one run.
   EXPECT_EQ(refusalOf("def main(x: Tensor):\n    d: Dict[int, int] = {}\n"
                       "    for i in range(70000):\n        x = x.cumsum(0)\n        d[0] = i\n"
                       "    return x * d[0]\n",
