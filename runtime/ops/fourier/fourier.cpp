@@ -151,7 +151,7 @@ bool inOperators(const Tensor& x) {
 }
 
 Tensor ofRealOnCpu(const Tensor& x, IntSpan dims, bool forward, bool onesided, double scale) {
-  const Tensor out = fft::realToComplex(x, dims.back(), forward, onesided, scale);
+  Tensor out = fft::realToComplex(x, dims.back(), forward, onesided, scale);
   if (dims.size() == 1) return out;
   return fft::complexToComplex(out, dims.first(dims.size() - 1), forward, 1);
 }
@@ -304,7 +304,7 @@ Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t
              "{}: expected a 1D window tensor of size equal to win_length={}, but got window with "
              "size {}",
              op, win_length, window.defined() ? formatInts(window.sizes()) : "");
-  const Tensor w =
+  Tensor w =
       window.defined() ? window : moveTo(Tensor::full(DimVector{win_length}, 1, dtype), device);
   if (win_length == n_fft) return w;
   const int64_t left = (n_fft - win_length) / 2;
