@@ -132,16 +132,6 @@ Tensor weightByConvolution(const char* op, const Tensor& grad, const Tensor& inp
   return firstOf(rows, weight_size).contiguous();
 }
 
-// Enlarged at the ends of its dimensions.
-Tensor withZeros(const Tensor& t, const DimVector& sizes) {
-  if (std::ranges::equal(t.sizes(), IntSpan(sizes))) return t;
-  const Tensor all = Tensor::zeros(sizes, t.dtype(), t.device());
-  Tensor given = all;
-  for (int64_t d = 2; d < t.dim(); ++d) given = given.narrow(d, 0, t.size(d));
-  given.copyFrom(t);
-  return all;
-}
-
 // The gradient for the weight, which has `weight_size`.
 Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVector& weight_size,
                       const DimVector& stride, const DimVector& padding, const DimVector& dilation,
@@ -176,7 +166,7 @@ Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVe
         restOf(op, p, d, input.size(at), weight_size[2 + d], grad.size(at)) / p.stride[d];
   }
   // Where a transposed convolution pads its output by its stride or more there is room for further steps.
-  grad = withZeros(grad, sizes);
+  grad = ops::paddedAtEnd(grad, sizes);
   if (!grad.device().isCpu()) {
     if (!isFloating(grad.dtype())) return weightByConvolution(op, grad, input, weight_size, p);
     return deviceLayers(op, grad.device())

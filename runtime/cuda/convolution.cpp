@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/product_precision.h"
 #include "runtime/cuda/dnn.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
 
@@ -211,14 +212,7 @@ Tensor withRoom(const Tensor& results, const Problem& p) {
     const int64_t window = p.dilation[d] * (p.weights.sizes()[d + 2] - 1) + 1;
     sizes[d + 2] = (p.images.sizes()[d + 2] + 2 * p.padding[d] - window) / p.stride[d] + 1;
   }
-  if (std::ranges::equal(results.sizes(), IntSpan(sizes))) return results;
-  const Tensor all =
-      Tensor::empty(sizes, results.dtype(), results.device(), results.suggestMemoryFormat());
-  all.fill(0);
-  Tensor given = all;
-  for (int64_t d = 2; d < all.dim(); ++d) given = given.narrow(d, 0, results.size(d));
-  given.copyFrom(results);
-  return all;
+  return ops::paddedAtEnd(results, sizes).contiguous(results.suggestMemoryFormat());
 }
 
 DimVector widenedSize(IntSpan size) {

@@ -141,12 +141,13 @@ Sites& sites() {
 
 std::shared_ptr<FusionSite> siteFor(const CallFrame& frame, bool numbers_vary, std::string& key) {
   if (!describe(frame, numbers_vary, key)) return nullptr;
+  // Those that are in use live as long as they are. The others end when nobody waits for the lock.
+  decltype(Sites::known) dropped;
   {
     std::lock_guard lock(sites().mutex);
     const auto it = sites().known.find(key);
     if (it != sites().known.end()) return it->second;
-    // Those that are in use live as long as they are.
-    if (sites().known.size() >= kMaxSites) sites().known.clear();
+    if (sites().known.size() >= kMaxSites) dropped.swap(sites().known);
   }
   std::shared_ptr<FusionSite> made = makeSite(frame, numbers_vary);
   std::lock_guard lock(sites().mutex);

@@ -2,6 +2,7 @@
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -253,5 +254,16 @@ const OperatorRecord kRecords[] = {
 const RegisterOperators registered(kRecords);
 
 }  // namespace
+
+Tensor paddedAtEnd(const Tensor& t, IntSpan sizes) {
+  static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
+  if (std::ranges::equal(t.sizes(), sizes)) return t;
+  DimVector pads;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    pads.push_back(0);
+    pads.push_back(sizes[d] - t.sizes()[d]);
+  }
+  return kPad(t, pads, Scalar(0));
+}
 
 }  // namespace wick::ops

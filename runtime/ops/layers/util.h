@@ -24,6 +24,13 @@ inline bool isChannelsLast(const Tensor& t) {
   return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
 }
 
+namespace ops {
+
+// With zeros at the ends of its dimensions up to these sizes, none of which is smaller; itself where there are none to add.
+Tensor paddedAtEnd(const Tensor& t, IntSpan sizes);
+
+}  // namespace ops
+
 // Of max_unpool the sizes of the result, whose planes have `sizes`; the others are those of `self`. RuntimeError when the
 // arguments do not fit together.
 inline DimVector unpooledSizes(const char* op, const Tensor& self, const Tensor& indices,
