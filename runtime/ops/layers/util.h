@@ -26,7 +26,8 @@ inline bool isChannelsLast(const Tensor& t) {
 
 namespace ops {
 
-// With zeros at the ends of its dimensions up to these sizes, none of which is smaller; itself where there are none to add.
+// Enlarged to these sizes with zeros at the ends of its dimensions; itself when it has them. No size may be smaller than
+// the tensor's own.
 Tensor paddedAtEnd(const Tensor& t, IntSpan sizes);
 
 }  // namespace ops
