@@ -9,18 +9,14 @@
 namespace wick {
 namespace {
 
-constexpr int kAttempts = 4;
+constexpr int kAttempts = 8;
 
-// Of the processor, so that other work on the machine does not count. It still does a little
-// (caches, shared units), so the shortest of several runs is taken.
+// Of the processor, so that other work on the machine does not count. It still does (caches, shared
+// units, a clock that changes), hence several attempts.
 double secondsOf(const std::function<void()>& work) {
-  double shortest = std::numeric_limits<double>::infinity();
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::clock_t start = std::clock();
-    work();
-    shortest = std::min(shortest, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
-  }
-  return shortest;
+  const std::clock_t start = std::clock();
+  work();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 class Linearity : public testing::TestWithParam<GeneratedShape> {};
@@ -29,14 +25,20 @@ TEST_P(Linearity, TwentyThousandLines) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "times of a sanitized build say nothing";
 #endif
-  const std::string quarter = GetParam().make(5'000);
+  const std::string eighth = GetParam().make(2'500);
   const std::string whole = GetParam().make(20'000);
   compileSource("def main(t: Tensor):\n    return torch.relu(t + 1)\n");  // fills the registry
-  double small = secondsOf([&] { compileSource(quarter); });
-  double large = secondsOf([&] { compileSource(whole); });
-  EXPECT_LT(large, 3.0);
-  // Four times the lines: caches make it somewhat more than four times the time.
-  EXPECT_LT(large, 9 * small + 0.2);
+  // Eight times the lines take somewhat more than eight times the time, because of caches; what is
+  // quadratic takes sixty-four times. Noise only adds, so the shortest of the runs counts. They take
+  // turns, so that a slow moment meets both.
+  double small = std::numeric_limits<double>::infinity();
+  double large = small;
+  const auto proportional = [&] { return large < 24 * small + 0.2 && large < 3.0; };
+  for (int attempt = 0; attempt < kAttempts && !(attempt > 0 && proportional()); ++attempt) {
+    small = std::min(small, secondsOf([&] { compileSource(eighth); }));
+    large = std::min(large, secondsOf([&] { compileSource(whole); }));
+  }
+  EXPECT_TRUE(proportional()) << "2,500 lines: " << small << " s, 20,000 lines: " << large << " s";
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Linearity, testing::ValuesIn(generatedShapes()),
