@@ -6,6 +6,7 @@
 
 #include "core/allocator.h"
 #include "runtime/jit_mode.h"
+#include "runtime/threads.h"
 #include "wick.h"
 
 namespace wick {
@@ -109,14 +110,22 @@ const Case kCases[] = {
 };
 
 // Machine code is made by the thread that runs, or not at all: what a program asks for would
-// otherwise depend on when another thread has finished compiling.
+// otherwise depend on when another thread has finished compiling. And with one thread, because how
+// many are used depends on what else runs on the machine (core/parallel.h), and each has its buffers.
 class Steady : public ::testing::TestWithParam<std::tuple<Case, JitMode>> {
  protected:
-  void SetUp() override { setJitMode(std::get<1>(GetParam())); }
-  void TearDown() override { setJitMode(before_); }
+  void SetUp() override {
+    setJitMode(std::get<1>(GetParam()));
+    setNumThreads(1);
+  }
+  void TearDown() override {
+    setJitMode(before_);
+    setNumThreads(threads_before_);
+  }
 
  private:
   JitMode before_ = jitMode();
+  int threads_before_ = numThreads();
 };
 
 TEST_P(Steady, RunsOnMemoryThatIsThere) {
