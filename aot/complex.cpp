@@ -23,11 +23,10 @@
 #include "codegen/scalar/complex_recorders.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
-#include "runtime/kernels/gemm.h"
 #include "runtime/kernels/onednn.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
@@ -195,8 +194,7 @@ Tensor asPairs(const Tensor& t) {
 
 void copyComplex(const Tensor& to, const Tensor& from) {
   if (!isComplex(to.dtype())) {
-    static const OperatorHandle kOr{"aten::logical_or", ""};
-    to.copyFrom(to.dtype() == DType::Bool ? Tensor(kOr(partOf(from, 0), partOf(from, 1)))
+    to.copyFrom(to.dtype() == DType::Bool ? Tensor(ops::logicalOr(partOf(from, 0), partOf(from, 1)))
                                           : partOf(from, 0));
     return;
   }
@@ -313,11 +311,10 @@ Tensor mean(const Tensor& self, std::optional<DType> dtype) {
 
 // By operators on parts and on others.
 Tensor flip(const Tensor& self, const DimVector& dims) {
-  static const OperatorHandle kFlip{"aten::flip", ""}, kViewAsComplex{"aten::view_as_complex", ""};
   if (!isComplex(self.dtype())) throw NotOnDevice();
   DimVector wrapped;
   for (const int64_t d : dims) wrapped.push_back(wrapDim(d, self.dim()));
-  return kViewAsComplex(kFlip(asPairs(here(self).contiguous()), wrapped));
+  return ops::viewAsComplex(ops::flip(asPairs(here(self).contiguous()), wrapped));
 }
 Tensor conjugated(const Tensor& self) {
   static const OperatorHandle kConj{"aten::conj", ""};

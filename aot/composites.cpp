@@ -23,31 +23,28 @@ Tensor toReducedPrecision(const Tensor& self, bool, bool cpu_enabled, DType, DTy
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
-  static const OperatorHandle kEqual{"aten::eq", "Tensor"}, kAll{"aten::all", ""};
   WICK_CHECK(self.dtype() == other.dtype(), "Expected all tensors to have the dtype {}, got {}",
              toString(self.dtype()), toString(other.dtype()));
   if (!std::ranges::equal(self.sizes(), other.sizes())) return false;
   if (self.numel() == 0) return true;
-  return Tensor(kAll(kEqual(here(self), here(other)))).item<bool>();
+  return Tensor(ops::all(ops::eq(here(self), here(other)))).item<bool>();
 }
 
 // ---- tensors put together ----
 
 Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
-  static const OperatorHandle kCombinations{"aten::combinations", ""},
-      kIndexSelect{"aten::index_select", ""};
   WICK_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape {}", formatInts(self.sizes()));
   // Which elements, by their numbers.
   Tensor numbers = Tensor::empty(self.sizes(), DType::Long);
   for (int64_t i = 0; i < self.numel(); ++i) numbers.data<int64_t>()[i] = i;
-  const Tensor places = kCombinations(numbers, r, repeat);
+  const Tensor places = ops::combinations(numbers, r, repeat);
   if (places.numel() == 0) return Tensor::empty(places.sizes(), self.dtype(), self.device());
   const Tensor at = here(places.reshape(DimVector{-1}));
-  return Tensor(kIndexSelect(self, int64_t{0}, at)).reshape(places.sizes());
+  return Tensor(ops::indexSelect(self, int64_t{0}, at)).reshape(places.sizes());
 }
 // Base coordinates, which are known, times matrices.
 Tensor affineGrid(const Tensor& theta, const DimVector& size, bool align) {
-  static const OperatorHandle kGrid{"aten::affine_grid_generator", ""}, kMatmul{"aten::matmul", ""};
+  static const OperatorHandle kGrid{"aten::affine_grid_generator", ""};
   WICK_CHECK(size.size() == 4 || size.size() == 5,
              "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
   const auto spatial = static_cast<int64_t>(size.size()) - 2;
@@ -68,7 +65,7 @@ Tensor affineGrid(const Tensor& theta, const DimVector& size, bool align) {
   DimVector sizes{size[0]};
   for (int64_t d = 0; d < spatial; ++d) sizes.push_back(size[static_cast<size_t>(2 + d)]);
   sizes.push_back(spatial);
-  return Tensor(kMatmul(here(base.to(theta.dtype())), here(theta).transpose(1, 2))).view(sizes);
+  return Tensor(ops::matmul(here(base.to(theta.dtype())), here(theta).transpose(1, 2))).view(sizes);
 }
 
 // Rows that indices name and that are longer than max_norm become that long.

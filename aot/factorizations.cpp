@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,8 +24,6 @@ namespace {
 
 using linalg::batchSizes;
 using linalg::withSizes;
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 // Whose codes a tensor may hold, as the recording notes it, and what codes above zero mean.
 struct Codes {
@@ -90,9 +87,8 @@ Triple luFactors(const char* op, const Tensor& a) {
 }
 // The compiled model raises unless all codes are zero.
 void requireZeros(const Tensor& info, const std::string& complaint) {
-  static const OperatorHandle kEqual{"aten::eq", "Scalar"}, kAll{"aten::all", ""};
   if (info.numel() == 0) return;
-  Recording::current().require(kAll(kEqual(info, Scalar(int64_t{0}))), complaint);
+  Recording::current().require(ops::all(ops::eqScalar(info, Scalar(int64_t{0}))), complaint);
 }
 Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
   const char* op = "linalg.lu_factor_ex";
@@ -190,10 +186,9 @@ Tensor logdet(const Tensor& a) {
 // ---- Cholesky ----
 
 Pair choleskyEx(const Tensor& a, bool upper, bool check_errors) {
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
   const char* op = "linalg.cholesky_ex";
   requireSquare(op, a);
-  const Tensor l = columnMajor((upper ? kTriu : kTril)(a, int64_t{0}));
+  const Tensor l = columnMajor((upper ? ops::triu : ops::tril)(a, int64_t{0}));
   const Tensor info = codesFor(batchSizes(a));
   if (a.numel() == 0) return {l, info.numel() > 0 ? info.fill(0) : info};
   call(op, "choleskyFactors", l, {changes(l), writes(info)},

@@ -234,12 +234,11 @@ Tensor overlapAdd(const Tensor& frames, int64_t hop) {
   const Tensor x = here(repeats ? frames.narrow(1, 0, 1) : frames).contiguous();
   if (isComplex(frames.dtype())) {
     // Numbers of two parts are twice as many.
-    static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
     const int64_t numbers = 2 * frames.size(2);
     const Tensor parts = asPairs(x).reshape(DimVector{x.size(0), x.size(1), numbers});
     const Tensor sums =
         overlapAdd(parts.expand(DimVector{x.size(0), frames.size(1), numbers}), 2 * hop);
-    return kViewAsComplex(sums.reshape(DimVector{sizes[0], sizes[1], 2}));
+    return ops::viewAsComplex(sums.reshape(DimVector{sizes[0], sizes[1], 2}));
   }
   const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   const int64_t n = frames.size(2);

@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "aot/device.h"
-#include "aot/elements.h"
-#include "aot/kept_loops.h"
 #include "aot/recording.h"
 #include "core/error.h"
 #include "core/tensor_kind.h"
 #include "ir/operator.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
@@ -71,12 +69,11 @@ Tensor together(const std::vector<IValue>& list) {
 }
 // torch.stack and torch.cat of a list that a loop filled.
 void join(CallFrame& frame, bool stack) {
-  static const OperatorHandle kStack("aten::stack", ""), kCat("aten::cat", "");
   const Tensor all = together(frame.args[0].elements());
   int64_t dim = frame.args[1].toInt();
   const int64_t rank = all.defined() ? all.dim() - (stack ? 0 : 1) : 0;
   if (!all.defined() || dim < -rank || dim >= rank) {
-    frame.results[0] = stack ? kStack(frame.args[0], dim) : kCat(frame.args[0], dim);
+    frame.results[0] = stack ? ops::stack(frame.args[0], dim) : ops::cat(frame.args[0], dim);
     return;
   }
   if (dim < 0) dim += rank;

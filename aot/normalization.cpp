@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
-#include <vector>
 
 #include "aot/device.h"
 #include "aot/elements.h"
@@ -21,9 +20,6 @@
 namespace wick::aot {
 
 namespace {
-
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 void requireFloat(const char* op, const Tensor& x) {
   WICK_CHECK(isFloating(x.dtype()), "\"{}\" not implemented for '{}'", op,
@@ -52,8 +48,7 @@ Pair momentsOfNothing(const DimVector& sizes, DType dtype) {
           Tensor::empty(sizes, dtype, device).fill(std::numeric_limits<double>::quiet_NaN())};
 }
 Tensor inverseRoot(const Tensor& variance, double eps) {
-  static const OperatorHandle kReciprocal{"aten::reciprocal", ""};
-  return kReciprocal(ops::sqrt(ops::addScalar(variance, Scalar(eps))));
+  return ops::reciprocal(ops::sqrt(ops::addScalar(variance, Scalar(eps))));
 }
 Tensor wide(const Tensor& t) {
   return here(t).to(DType::Double).reshape(DimVector{-1});

@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "runtime/fusion/launch.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
@@ -400,8 +400,7 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     const std::optional<std::string> complaint =
         data.defined() ? std::nullopt : complaintOfCodes(from);
     if (complaint) {
-      static const OperatorHandle kEqual{"aten::eq", "Scalar"}, kAll{"aten::all", ""};
-      require(kAll(kEqual(from, Scalar(int64_t{0}))), *complaint);
+      require(ops::all(ops::eqScalar(from, Scalar(int64_t{0}))), *complaint);
       to.fill(0);
       return;
     }

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/interpreter/observer.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
@@ -40,10 +40,8 @@ bool hasNaN(const Tensor& t) {
   if (!t.defined() || t.numel() == 0 || !(isFloating(t.dtype()) || isComplex(t.dtype()))) {
     return false;
   }
-  static const OperatorHandle kIsNaN("aten::isnan", "");
-  static const OperatorHandle kAny("aten::any", "");
   const BelowRecorder below;
-  return kAny(kIsNaN(t)).item<bool>();
+  return ops::any(ops::isNan(t)).item<bool>();
 }
 
 }  // namespace

@@ -4,15 +4,14 @@
 
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
 Tensor sumOfGradients(const Tensor& a, const Tensor& b) {
   if (!a.defined()) return b;
   if (!b.defined()) return a;
-  static const OperatorHandle kAdd("aten::add", "Tensor");
-  return kAdd(a, b, Scalar(int64_t{1}));
+  return ops::add(a, b, Scalar(int64_t{1}));
 }
 
 void addGradient(Tensor& sum, const Tensor& gradient) {
@@ -24,8 +23,7 @@ void addGradient(Tensor& sum, const Tensor& gradient) {
   if (sum.defined() && gradient.defined() && !gradEnabled() && sum.dtype() == gradient.dtype() &&
       std::ranges::equal(sum.sizes(), gradient.sizes()) && sum.kind() == TensorKind::Dense &&
       gradient.kind() == TensorKind::Dense && ours(sum)) {
-    static const OperatorHandle kAddTo("aten::add_", "Tensor");
-    kAddTo(sum, gradient, Scalar(int64_t{1}));
+    ops::addInto(sum, gradient, Scalar(int64_t{1}));
     return;
   }
   sum = sumOfGradients(sum, gradient);
@@ -42,8 +40,6 @@ bool broadcastsTo(IntSpan from, IntSpan to) {
 
 Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& where) {
   static const OperatorHandle kSum("aten::sum_to_size", "");
-  static const OperatorHandle kReal("aten::real", "");
-  static const OperatorHandle kTo("aten::to", "dtype");
   if (!gradient.defined()) return gradient;
   Tensor out = gradient;
   if (!std::ranges::equal(out.sizes(), shape.sizes)) {
@@ -52,9 +48,9 @@ Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& whe
                where, formatInts(out.sizes()), formatInts(shape.sizes));
     out = kSum(out, IntSpan(shape.sizes));
   }
-  if (isComplex(out.dtype()) && !isComplex(shape.dtype)) out = kReal(out);
+  if (isComplex(out.dtype()) && !isComplex(shape.dtype)) out = ops::real(out);
   if (out.dtype() != shape.dtype) {
-    out = kTo(out, static_cast<int64_t>(shape.dtype), false, false, IValue());
+    out = ops::toDType(out, static_cast<int64_t>(shape.dtype), false, false, IValue());
   }
   return out;
 }
@@ -65,8 +61,7 @@ Tensor zerosFor(const Shape& shape) {
 
 Tensor copyOf(const Tensor& t) {
   if (t.kind() != TensorKind::Nested) return t.detach().clone();
-  static const OperatorHandle kClone("aten::clone", "");
-  return kClone(t.detach(), IValue());
+  return ops::clone(t.detach(), IValue());
 }
 
 }  // namespace wick::autograd

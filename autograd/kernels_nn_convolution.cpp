@@ -6,7 +6,7 @@
 #include "runtime/kernels/convolution_products.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
@@ -221,13 +221,12 @@ Tensor convolutionInTraining(const Tensor& input, const Tensor& weight, const Te
 
 // The sum over all but the channels.
 Tensor biasGradient(const Tensor& grad, int64_t spatial) {
-  static const OperatorHandle kSum("aten::sum", "dim_IntList");
   const int64_t channel = grad.dim() - spatial - 1;
   DimVector dims;
   for (int64_t d = 0; d < grad.dim(); ++d) {
     if (d != channel) dims.push_back(d);
   }
-  return kSum(grad, dims);
+  return ops::sumDims(grad, dims);
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolutionBackward(

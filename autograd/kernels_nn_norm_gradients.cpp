@@ -22,8 +22,6 @@ namespace wick::autograd {
 
 namespace {
 
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-
 template <class T>
 struct Lanes {
   typedef T Vector __attribute__((vector_size(32)));

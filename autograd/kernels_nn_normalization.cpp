@@ -1,27 +1,23 @@
 // Batch normalization in training and outside of it as two operators, so that each one's formula
 // keeps only what its gradient reads: the running statistics change in every step of training.
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
 namespace {
 
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-
-const OperatorHandle kBatchNorm{"aten::native_batch_norm", ""};
-
 Triple train(const Tensor& input, const Tensor& weight, const Tensor& bias,
              const Tensor& running_mean, const Tensor& running_var, double momentum, double eps) {
   const std::vector<IValue> all =
-      kBatchNorm.all(input, weight, bias, running_mean, running_var, true, momentum, eps);
+      ops::nativeBatchNorm.all(input, weight, bias, running_mean, running_var, true, momentum, eps);
   return {all[0].toTensor(), all[1].toTensor(), all[2].toTensor()};
 }
 
 Triple evaluate(const Tensor& input, const Tensor& weight, const Tensor& bias,
                 const Tensor& running_mean, const Tensor& running_var, double eps) {
   const std::vector<IValue> all =
-      kBatchNorm.all(input, weight, bias, running_mean, running_var, false, 0.0, eps);
+      ops::nativeBatchNorm.all(input, weight, bias, running_mean, running_var, false, 0.0, eps);
   return {all[0].toTensor(), all[1].toTensor(), all[2].toTensor()};
 }
 

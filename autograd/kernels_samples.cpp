@@ -3,17 +3,12 @@
 
 #include "codegen/scalar/special_functions.h"
 #include "core/budget.h"
-#include "core/convert.h"
-#include "core/dtype_dispatch.h"
 #include "core/error.h"
-#include "runtime/ops/common.h"
-#include "runtime/ops/typed.h"
+#include "runtime/ops/boxing.h"
 
 namespace wick::autograd {
 
 namespace {
-
-using namespace ops;
 
 // d x / d shape of a sample x of the gamma distribution: less the derivative of its distribution
 // function P(shape, x) with respect to the shape, over the density. With

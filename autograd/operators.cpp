@@ -5,8 +5,7 @@
 #include "autograd/views.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/typed.h"
 
 namespace wick::autograd {
@@ -103,10 +102,9 @@ Tensor sliceBackward(const Tensor& grad, const DimVector& sizes, int64_t dim, in
 }
 Tensor diagonalBackward(const Tensor& grad, const DimVector& sizes, int64_t offset, int64_t dim1,
                         int64_t dim2) {
-  static const OperatorHandle kDiagonal("aten::diagonal", "");
   return intoZeros(grad, sizes, [&](const Tensor& t) {
     const BelowRecorder below;
-    return kDiagonal(t, offset, dim1, dim2);
+    return ops::diagonal(t, offset, dim1, dim2);
   });
 }
 

@@ -13,7 +13,7 @@
 #include "ir/device_kernels.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
@@ -432,9 +432,8 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
   const Code& code = GraphExecutor::of(function).codeFor(arguments);
   IValue result = runCodeWithin(code, std::move(arguments));
   if (written) {
-    static const OperatorHandle kCopy("aten::copy_", "");
     const Tensor self = args[*written].toTensor();
-    results[0] = IValue(kCopy(self, result.toTensor(), false));
+    results[0] = IValue(ops::copyInto(self, result.toTensor(), false));
   } else if (num_results == 1) {
     results[0] = std::move(result);
   } else {

@@ -8,7 +8,7 @@
 #include "autograd/views.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
@@ -214,8 +214,7 @@ void Leaf::accumulate(const Tensor& gradient) {
   if (gradEnabled()) {
     gradient_ = sumOfGradients(gradient_, gradient);
   } else if (gradient_.defined()) {
-    static const OperatorHandle kAdd("aten::add_", "Tensor");
-    kAdd(gradient_, gradient, Scalar(int64_t{1}));
+    ops::addInto(gradient_, gradient, Scalar(int64_t{1}));
   } else {
     // Nobody else may see the additions that follow.
     const bool ours = gradient.impl()->useCount() == 1 && gradient.storage()->useCount() == 1;

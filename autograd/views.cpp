@@ -6,7 +6,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::autograd {
 
@@ -14,11 +14,6 @@ namespace {
 
 const OperatorHandle kStrided("aten::as_strided", "");
 const OperatorHandle kScatter("aten::as_strided_backward", "");
-const OperatorHandle kClone("aten::clone", "");
-const OperatorHandle kCopy("aten::copy_", "");
-const OperatorHandle kContiguous("aten::contiguous", "");
-const OperatorHandle kViewAsReal("aten::view_as_real", "");
-const OperatorHandle kViewAsComplex("aten::view_as_complex", "");
 
 // The same memory as real numbers.
 Geometry inNumbers(Geometry g) {
@@ -44,21 +39,21 @@ class Overlap {
 
   // The gradient of the base from that of the view.
   Tensor scatter(const Tensor& gradient) const {
-    const Tensor whole = kScatter(takes_view_apart_ ? kViewAsReal(gradient) : gradient,
+    const Tensor whole = kScatter(takes_view_apart_ ? ops::viewAsReal(gradient) : gradient,
                                   IntSpan(base_.sizes), IntSpan(base_.strides), base_.offset,
                                   IntSpan(view_.sizes), IntSpan(view_.strides), view_.offset);
-    return takes_base_apart_ ? kViewAsComplex(kContiguous(whole, kRowMajor)) : whole;
+    return takes_base_apart_ ? ops::viewAsComplex(ops::contiguous(whole, kRowMajor)) : whole;
   }
   // A copy of the view's part of a tensor that lies in memory as the base does, from the beginning
   // on.
   Tensor copyOfPart(const Tensor& whole) const {
-    return takes_view_apart_ ? kViewAsComplex(kClone(part(whole), IValue(kRowMajor)))
-                             : kClone(part(whole), IValue());
+    return takes_view_apart_ ? ops::viewAsComplex(ops::clone(part(whole), IValue(kRowMajor)))
+                             : ops::clone(part(whole), IValue());
   }
   // Replaces that part; zeros for an undefined tensor.
   void setPart(const Tensor& whole, const Tensor& values) const {
     if (values.defined()) {
-      kCopy(part(whole), takes_view_apart_ ? kViewAsReal(values) : values, false);
+      ops::copyInto(part(whole), takes_view_apart_ ? ops::viewAsReal(values) : values, false);
     } else {
       static const OperatorHandle kZero("aten::zero_", "");
       kZero(part(whole));
@@ -69,7 +64,7 @@ class Overlap {
   static constexpr int64_t kRowMajor = 0;
   // In numbers where either is complex alone: their positions may be odd.
   Tensor part(const Tensor& whole) const {
-    return kStrided(takes_base_apart_ ? kViewAsReal(whole) : whole, IntSpan(view_.sizes),
+    return kStrided(takes_base_apart_ ? ops::viewAsReal(whole) : whole, IntSpan(view_.sizes),
                     IntSpan(view_.strides), view_.offset - base_.offset);
   }
 
@@ -109,7 +104,7 @@ class WriteNode : public Node {
     // In the order of the base's elements in memory, whatever that of the gradient is.
     Tensor whole = Tensor::emptyStrided(base_.sizes, base_.strides, gradients[0].dtype(),
                                         gradients[0].device());
-    kCopy(whole, gradients[0], false);
+    ops::copyInto(whole, gradients[0], false);
     std::vector<Tensor> results = write_->apply({overlap_.copyOfPart(whole)});
     results.resize(next().size());
     const Tensor before = std::exchange(results[first_], Tensor());

@@ -2,11 +2,10 @@
 // because they draw random numbers, which needs nothing but sizes.
 #include "core/error.h"
 #include "ir/device_kernels.h"
-#include "lazy/base.h"
 #include "lazy/device_below.h"
 #include "lazy/program.h"
 #include "lazy/recorder.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/random/checks.h"
 
 namespace wick::lazy {
@@ -15,8 +14,6 @@ namespace {
 
 // As the kernel of the CPU does it, so that sums are added in the same order.
 void sumToSize(CallFrame& frame) {
-  static const OperatorHandle kAll("aten::sum", ""), kDims("aten::sum", "dim_IntList"),
-      kView("aten::view", "");
   const Tensor self = frame.args[0].toTensor();
   const DimVector size = frame.args[1].toDims();
   const int64_t extra = self.dim() - static_cast<int64_t>(size.size());
@@ -30,18 +27,16 @@ void sumToSize(CallFrame& frame) {
   WICK_CHECK(fits, "sum_to_size: size {} is not expandable to size {}.", formatInts(size),
              formatInts(self.sizes()));
   if (size.empty()) {
-    frame.results[0] = IValue(kAll(self, IValue()));
+    frame.results[0] = IValue(ops::sum(self, IValue()));
   } else if (dims.empty()) {
     frame.results[0] = IValue(self);
   } else {
-    frame.results[0] = IValue(kView(kDims(self, dims, true, IValue()), size));
+    frame.results[0] = IValue(ops::view(ops::sumDims(self, dims, true, IValue()), size));
   }
 }
 
 // The mask is drawn now, as the device below draws it, and is data; the product is recorded.
 void dropout(CallFrame& frame) {
-  static const OperatorHandle kDropout("aten::dropout", ""), kMul("aten::mul", "Tensor"),
-      kScale("aten::mul", "Scalar");
   const Tensor self = frame.args[0].toTensor();
   const double p = frame.args[1].numberToDouble();
   ops::checkDropout(p);
@@ -52,7 +47,7 @@ void dropout(CallFrame& frame) {
   WICK_CHECK(isFloating(self.dtype()) || isComplex(self.dtype()),
              "dropout: expected a floating point tensor, got {}", toString(self.dtype()));
   if (p == 1) {
-    frame.results[0] = IValue(kScale(self, Scalar(0.0)));
+    frame.results[0] = IValue(ops::mulScalar(self, Scalar(0.0)));
     return;
   }
   const ComputeScope scope;
@@ -60,8 +55,8 @@ void dropout(CallFrame& frame) {
       Tensor::emptyStrided(self.sizes(), self.strides(), self.dtype(), deviceBelow()),
       self.dtype());
   ones.fill(1);
-  const Tensor noise = kDropout(ones, p, true);
-  frame.results[0] = IValue(kMul(self, moveTo(noise, Device{kLazy, -1})));
+  const Tensor noise = ops::dropout(ones, p, true);
+  frame.results[0] = IValue(ops::mul(self, moveTo(noise, Device{kLazy, -1})));
 }
 
 constexpr DeviceKernel kKernels[] = {

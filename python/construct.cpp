@@ -12,7 +12,7 @@
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "python/tracing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::python {
 namespace {
@@ -235,8 +235,7 @@ void warnOfConstructor(const char* name) {
 Tensor onDevice(Tensor tensor, const TensorArguments& options) {
   const bool stays = !options.has_device && isTensor(options.data);
   if (stays || (options.device.isCpu() && tensor.device().isCpu())) return tensor;
-  static const OperatorHandle kTo("aten::to", "device");
-  return kTo(tensor, options.device, tensor.dtype());
+  return ops::toDevice(tensor, options.device, tensor.dtype());
 }
 
 PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
@@ -266,9 +265,9 @@ PyObject* asTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
         return Py_NewRef(options.data);
       }
       if (!known) warnOfConstructor("torch.as_tensor");
-      static const OperatorHandle kTo("aten::to", "dtype");
       if (known && options.dtype && tracing::Tracer::active()) {
-        return tensorObject(onDevice(kTo(tensor, static_cast<int64_t>(*options.dtype)), options));
+        return tensorObject(
+            onDevice(ops::toDType(tensor, static_cast<int64_t>(*options.dtype)), options));
       }
       return tensorObject(onDevice(options.dtype ? tensor.to(*options.dtype) : tensor, options));
     }
@@ -340,8 +339,7 @@ Tensor tensorFromData(PyObject* data, std::optional<DType> dtype, const char* wh
   if (isTensor(data)) {
     const Tensor source = tensorOf(data, what).detach();
     if (dtype && *dtype != source.dtype()) return source.to(*dtype);
-    static const OperatorHandle kClone("aten::clone", "");
-    return source.kind() == TensorKind::Dense ? source.clone() : kClone(source);
+    return source.kind() == TensorKind::Dense ? source.clone() : ops::clone(source);
   }
   if (isArray(data) && !PyFloat_Check(data) && !PyComplex_Check(data)) {
     const Tensor source = tensorFromArray(data);

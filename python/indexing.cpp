@@ -6,20 +6,13 @@
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "python/tracing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::python {
 namespace {
 
-const OperatorHandle kSelect("aten::select", "int");
-const OperatorHandle kSlice("aten::slice", "Tensor");
-const OperatorHandle kUnsqueeze("aten::unsqueeze", "");
 const OperatorHandle kAlias("aten::alias", "");
-const OperatorHandle kIndex("aten::index", "Tensor");
-const OperatorHandle kIndexPut("aten::index_put_", "");
-const OperatorHandle kCopy("aten::copy_", "");
 const OperatorHandle kFill("aten::fill_", "Scalar");
-const OperatorHandle kReshape("aten::reshape", "");
 
 constexpr Py_ssize_t kMaxTupleLikeLength = 32;
 
@@ -111,7 +104,7 @@ class Subscripts {
   }
 
   void applyBool(bool on) {
-    result_ = kUnsqueeze(result_, dim_);
+    result_ = ops::unsqueeze(result_, dim_);
     changed_ = true;
     Tensor mask = Tensor::empty({1}, DType::Bool);
     *mask.data<bool>() = on;
@@ -134,8 +127,8 @@ class Subscripts {
     }
     if (step.toInt() <= 0) raise(PyExc_ValueError, "step must be greater than zero");
     if (parts->start != Py_None || parts->stop != Py_None || step.toInt() != 1) {
-      result_ =
-          kSlice(result_, dim_, bound(parts->start, IValue()), bound(parts->stop, IValue()), step);
+      result_ = ops::slice(result_, dim_, bound(parts->start, IValue()),
+                           bound(parts->stop, IValue()), step);
       changed_ = true;
     }
     ++dim_;
@@ -157,7 +150,7 @@ class Subscripts {
     if (Tracer* tracer = Tracer::active()) {
       tracer->stash({nullptr, nullptr, boundValue(*tracer, object)});
     }
-    result_ = kSelect(result_, dim_, index);
+    result_ = ops::select(result_, dim_, index);
     changed_ = true;
   }
 
@@ -180,7 +173,7 @@ class Subscripts {
     } else if (PyBool_Check(item)) {
       applyBool(item == Py_True);
     } else if (item == Py_None) {
-      result_ = kUnsqueeze(result_, dim_++);
+      result_ = ops::unsqueeze(result_, dim_++);
       changed_ = true;
     } else if (item == Py_Ellipsis) {
       dim_ += missing_;
@@ -231,7 +224,8 @@ Tensor withoutLeadingOnes(const Tensor& value, int64_t dims) {
   while (value.dim() - first > dims && value.size(first) == 1) ++first;
   if (first == 0) return value;
   const IntSpan sizes = value.sizes();
-  return kReshape(value, IntSpan(sizes.data() + first, sizes.size() - static_cast<size_t>(first)));
+  return ops::reshape(value,
+                      IntSpan(sizes.data() + first, sizes.size() - static_cast<size_t>(first)));
 }
 
 void assign(const Subscripts& target, PyObject* value) {
@@ -254,7 +248,7 @@ void assign(const Subscripts& target, PyObject* value) {
       const tracing::PauseTrace pause;
       kFill.all(number, given);
     }
-    kIndexPut.all(target.view(), operatorIndices(target.tensors()), number);
+    ops::indexPutInto.all(target.view(), operatorIndices(target.tensors()), number);
     return;
   }
   const Tensor source = isTensor(value)
@@ -262,9 +256,9 @@ void assign(const Subscripts& target, PyObject* value) {
                             : tensorFromData(value, target.view().dtype(), "assigned value");
   const WithoutGil others;
   if (target.hasTensors()) {
-    kIndexPut.all(target.view(), operatorIndices(target.tensors()), source);
+    ops::indexPutInto.all(target.view(), operatorIndices(target.tensors()), source);
   } else {
-    kCopy.all(target.view(), withoutLeadingOnes(source, target.view().dim()));
+    ops::copyInto.all(target.view(), withoutLeadingOnes(source, target.view().dim()));
   }
 }
 
@@ -279,7 +273,7 @@ PyObject* getItem(PyObject* self, PyObject* index) {
       Tensor result;
       {
         const WithoutGil others;
-        result = kIndex(found.view(), operatorIndices(found.tensors()));
+        result = ops::index(found.view(), operatorIndices(found.tensors()));
       }
       return tensorObject(std::move(result));
     }

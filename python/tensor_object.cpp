@@ -17,7 +17,7 @@
 #include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tracing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::python {
 
@@ -140,8 +140,8 @@ Scalar elementOf(const Tensor& t) {
 
 // The tensor where its elements can be read one by one.
 Tensor onCpu(const Tensor& t) {
-  static const OperatorHandle kTo("aten::to", "device");
-  return lookingAt(t, [&] { return t.device().isCpu() ? t : kTo(t, Device(), t.dtype()); });
+  return lookingAt(t,
+                   [&] { return t.device().isCpu() ? t : ops::toDevice(t, Device(), t.dtype()); });
 }
 
 constexpr int64_t kLooksForSignals = 4096;  // elements from one time to the next

@@ -10,7 +10,7 @@
 #include "core/error_types.h"
 #include "ir/call_layer.h"
 #include "runtime/fusion/elements.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::cli {
 namespace {
@@ -169,7 +169,7 @@ DeviceWork workOf(std::span<const IValue> given, const std::function<IValue()>& 
 }
 
 DeviceLimits limitsOf(Device device, DType dtype) {
-  static const OperatorHandle kProduct("aten::mm", ""), kUniform("aten::uniform_", "");
+  static const OperatorHandle kProduct{"aten::mm", ""};
   DeviceLimits limits;
   try {
     constexpr int64_t kBytes = int64_t{256} << 20;
@@ -178,7 +178,7 @@ DeviceLimits limitsOf(Device device, DType dtype) {
     limits.bytes_per_s = 2.0 * kBytes / secondsOf(device, [&] { to.copyFrom(from); });
     constexpr int64_t kSize = 4096;
     // Random numbers: with zeros devices draw less power, and are faster.
-    const Tensor a = kUniform(Tensor::zeros({kSize, kSize}, dtype, device));
+    const Tensor a = ops::uniformInto(Tensor::zeros({kSize, kSize}, dtype, device));
     const double seconds = secondsOf(device, [&] { kProduct(a, a); });
     limits.operations_per_s = 2.0 * kSize * kSize * kSize / seconds;
   } catch (const Error&) {

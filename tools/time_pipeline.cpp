@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/call.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "serialization/torch_save.h"
 #include "streams/picture.h"
 #include "streams/text.h"
@@ -100,8 +100,7 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
   std::optional<double> apart;
   if (keeps) {
     if (results.empty()) throw UsageError("--chunk: the input is too short for a result");
-    static const OperatorHandle kCat("aten::cat", "");
-    const Tensor all = kCat(results, stream.resultAxis());
+    const Tensor all = ops::cat(results, stream.resultAxis());
     if (!options.output_file.empty()) saveValue(IValue(all), options.output_file);
     if (pipeline.verify) {
       std::vector<IValue> arguments = example;

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/parallel.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/reduce/norms.h"
 #include "runtime/threads.h"
 
@@ -58,19 +58,16 @@ bool isWide(DType dtype) {
 }
 
 Tensor inDType(const Tensor& t, DType dtype) {
-  static const OperatorHandle kTo("aten::to", "dtype");
-  return kTo(t, static_cast<int64_t>(dtype), false, false, IValue());
+  return ops::toDType(t, static_cast<int64_t>(dtype), false, false, IValue());
 }
 
 // A norm as one double, computed on the gradient's device.
 Tensor normOf(const Tensor& gradient, double p) {
-  static const OperatorHandle kNorm("aten::linalg_vector_norm", "");
-  return inDType(kNorm(gradient, Scalar(p), IValue(), false, IValue()), DType::Double);
+  return inDType(ops::vectorNorm(gradient, Scalar(p), IValue(), false, IValue()), DType::Double);
 }
 
 // The norm of each, computed on its device; of all of a device together one value comes over.
 std::vector<double> normsElsewhere(const std::vector<Tensor>& gradients, double p) {
-  static const OperatorHandle kStack("aten::stack", "");
   std::vector<double> made(gradients.size());
   std::vector<bool> done(gradients.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -83,7 +80,7 @@ std::vector<double> normsElsewhere(const std::vector<Tensor>& gradients, double 
       here.push_back(k);
       norms.push_back(normOf(gradients[k], p));
     }
-    const Tensor all = moveTo(kStack(norms, 0), Device());
+    const Tensor all = moveTo(ops::stack(norms, 0), Device());
     for (size_t k = 0; k < here.size(); ++k) made[here[k]] = all.span<double>()[k];
   }
   return made;
@@ -216,15 +213,12 @@ double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, doub
                               [&]<class T>() { scale(piece.dense.data<T>(), begin, end, factor); });
   });
   writeBack(pieces);
-  static const OperatorHandle kScale("aten::mul_", "Scalar");
-  for (const Tensor& gradient : gradients.elsewhere) kScale(gradient, Scalar(factor));
+  for (const Tensor& gradient : gradients.elsewhere) ops::mulScalarInto(gradient, Scalar(factor));
   return total;
 }
 
 Tensor clipGradNormThere(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
-  static const OperatorHandle kStack("aten::stack", ""), kAdd("aten::add", "Scalar"),
-      kReciprocal("aten::reciprocal", ""), kMul("aten::mul", "Scalar"),
-      kClamp("aten::clamp_max", ""), kScale("aten::mul_", "Tensor");
+  static const OperatorHandle kClamp{"aten::clamp_max", ""}, kScale{"aten::mul_", "Tensor"};
   const GradModeGuard unrecorded(false);
   const Gradients all = gradientsOf("clipGradNormThere", parameters);
   WICK_CHECK(all.pieces.empty(), "clipGradNormThere: gradients on the CPU are clipGradNorm's");
@@ -239,9 +233,11 @@ Tensor clipGradNormThere(const std::vector<Tensor>& parameters, double max_norm,
     norms.push_back(normOf(gradient, norm_type));
   }
   if (norms.empty()) return {};
-  const Tensor total = inDType(normOf(kStack(norms, 0), norm_type), widest);
-  const Tensor factor = kClamp(
-      kMul(kReciprocal(kAdd(total, Scalar(1e-6), Scalar(1))), Scalar(max_norm)), Scalar(1.0));
+  const Tensor total = inDType(normOf(ops::stack(norms, 0), norm_type), widest);
+  const Tensor factor =
+      kClamp(ops::mulScalar(ops::reciprocal(ops::addScalar(total, Scalar(1e-6), Scalar(1))),
+                            Scalar(max_norm)),
+             Scalar(1.0));
   for (const Tensor& gradient : gradients) kScale(gradient, factor);
   return total;
 }

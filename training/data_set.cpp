@@ -8,7 +8,7 @@
 
 #include "core/device_backend.h"
 #include "core/error.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "serialization/npy.h"
 #include "serialization/tensor_files.h"
 
@@ -68,12 +68,11 @@ DataSet fromNamed(const std::string& path, NamedTensors tensors, const std::stri
 }  // namespace
 
 DataSet DataSet::at(const Tensor& indices) const {
-  static const OperatorHandle kSelect("aten::index_select", "");
   DataSet batch;
   batch.target_name = target_name;
-  batch.targets = kSelect(targets, 0, indices);
+  batch.targets = ops::indexSelect(targets, 0, indices);
   for (const auto& [name, tensor] : inputs) {
-    batch.inputs.emplace_back(name, kSelect(tensor, 0, indices));
+    batch.inputs.emplace_back(name, ops::indexSelect(tensor, 0, indices));
   }
   return batch;
 }

@@ -9,13 +9,11 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick {
 namespace {
 
-const OperatorHandle kMul("aten::mul", "Tensor");
-const OperatorHandle kMaximum("aten::maximum", "");
 const OperatorHandle kUnscale("aten::_amp_foreach_non_finite_check_and_unscale_", "");
 const OperatorHandle kUpdate("aten::_amp_update_scale_", "");
 
@@ -43,7 +41,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
   if (!settings_.enabled) return loss;
   WICK_CHECK(loss.defined(), "GradScaler: the loss is no tensor");
   if (!scale_.defined()) begin(loss.device());
-  return kMul(loss, loss.device() == scale_.device() ? scale_ : moveTo(scale_, loss.device()));
+  return ops::mul(loss, loss.device() == scale_.device() ? scale_ : moveTo(scale_, loss.device()));
 }
 
 void GradScaler::unscaleInto(Optimizer& optimizer, OfOptimizer& state) {
@@ -70,7 +68,7 @@ void GradScaler::unscaleInto(Optimizer& optimizer, OfOptimizer& state) {
     const Tensor found_here = Tensor::zeros(DimVector{}, DType::Float, device);
     kUnscale.all(here, found_here, Tensor::full(DimVector{}, inverse, DType::Float, device));
     const Tensor there = moveTo(found_here, scale_.device());
-    found = found.defined() ? kMaximum(found, there) : there;
+    found = found.defined() ? ops::maximum(found, there) : there;
   }
   state.found_inf = found;
 }
@@ -110,7 +108,7 @@ void GradScaler::update() {
   Tensor found;
   for (const auto& [optimizer, state] : optimizers_) {
     if (!state.found_inf.defined()) continue;
-    found = found.defined() ? kMaximum(found, state.found_inf) : state.found_inf;
+    found = found.defined() ? ops::maximum(found, state.found_inf) : state.found_inf;
   }
   WICK_CHECK(found.defined(), "No inf checks were recorded prior to update.");
   kUpdate(scale_, tracker_, found, settings_.growth_factor, settings_.backoff_factor,

@@ -14,7 +14,7 @@
 #include "ir/function.h"
 #include "runtime/autocast.h"
 #include "runtime/call.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "training/backward.h"
 #include "training/clip.h"
 
@@ -124,8 +124,8 @@ IValue onCpu(const IValue& value) {
 // As losses within autocast take it.
 IValue inFullPrecision(IValue output) {
   if (!output.isTensor() || !isReducedFloat(output.toTensor().dtype())) return output;
-  static const OperatorHandle kTo("aten::to", "dtype");
-  return IValue(kTo(output.toTensor(), DType::Float, false, false, std::optional<MemoryFormat>()));
+  return IValue(
+      ops::toDType(output.toTensor(), DType::Float, false, false, std::optional<MemoryFormat>()));
 }
 
 const IValue& entry(const IValue& state, const char* name) {

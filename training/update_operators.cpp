@@ -1,17 +1,13 @@
 #include "training/update_operators.h"
 
 #include "core/device_backend.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::training {
 namespace {
 
-const OperatorHandle kAdd("aten::add", "Tensor"), kAddTo("aten::add_", "Tensor"),
-    kShift("aten::add_", "Scalar"), kScale("aten::mul_", "Scalar"), kDivide("aten::div", "Scalar"),
-    kNegate("aten::neg", ""), kRoot("aten::sqrt", ""), kCopy("aten::copy_", ""),
-    kLarger("aten::maximum", ""), kAddProduct("aten::addcmul", ""),
-    kAddProductTo("aten::addcmul_", ""), kAddQuotientTo("aten::addcdiv_", ""),
-    kReal("aten::view_as_real", "");
+const OperatorHandle kShift{"aten::add_", "Scalar"}, kAddProduct{"aten::addcmul", ""},
+    kAddProductTo{"aten::addcmul_", ""}, kAddQuotientTo{"aten::addcdiv_", ""};
 
 // The operands, with complex numbers as pairs of real ones.
 struct Operands {
@@ -23,15 +19,15 @@ struct Operands {
 // What the loops call the gradient: with its sign, and with the decay of weights in it.
 Tensor gradientOf(const Operands& of, const UpdateNumbers& u) {
   Tensor g = of.gradient;
-  if (u.sign < 0) g = kNegate(g);
-  if (u.weight_decay != 0) g = kAdd(g, of.parameter, Scalar(u.weight_decay));
+  if (u.sign < 0) g = ops::neg(g);
+  if (u.weight_decay != 0) g = ops::add(g, of.parameter, Scalar(u.weight_decay));
   return g;
 }
 
 // sqrt(t) / by + eps.
 Tensor root(const Tensor& t, double by, double eps) {
-  Tensor made = kRoot(t);
-  if (by != 1) made = kDivide(made, Scalar(by));
+  Tensor made = ops::sqrt(t);
+  if (by != 1) made = ops::divScalar(made, Scalar(by));
   return kShift(made, Scalar(eps), Scalar(1));
 }
 
@@ -41,27 +37,27 @@ void apply(const Sgd& rule, const Operands& of, const UpdateNumbers& u) {
     const Tensor& buffer = of.buffers[0];
     const bool first = u.beta1 != 0;
     if (first && u.fresh != 1) {
-      kCopy(buffer, g, false);
+      ops::copyInto(buffer, g, false);
     } else {
       // A new buffer is full of -0.0, to which any number may be added without a change.
-      kAddTo(kScale(buffer, Scalar(u.momentum)), g, Scalar(u.fresh));
+      ops::addInto(ops::mulScalarInto(buffer, Scalar(u.momentum)), g, Scalar(u.fresh));
     }
-    g = rule.nesterov ? kAdd(g, buffer, Scalar(u.momentum)) : buffer;
+    g = rule.nesterov ? ops::add(g, buffer, Scalar(u.momentum)) : buffer;
   }
-  kAddTo(of.parameter, g, Scalar(u.rate));
+  ops::addInto(of.parameter, g, Scalar(u.rate));
 }
 
 template <class Rule>
 void applyAdam(const Rule& rule, const Operands& of, const UpdateNumbers& u) {
-  if (u.shrink != 1) kScale(of.parameter, Scalar(u.shrink));
+  if (u.shrink != 1) ops::mulScalarInto(of.parameter, Scalar(u.shrink));
   const Tensor g = gradientOf(of, u);
   const Tensor& average = of.buffers[0];
   Tensor square = of.buffers[1];
-  kAddTo(kScale(average, Scalar(u.beta1)), g, Scalar(u.fresh));
-  kAddProductTo(kScale(square, Scalar(u.beta2)), g, g, Scalar(u.fresh2));
+  ops::addInto(ops::mulScalarInto(average, Scalar(u.beta1)), g, Scalar(u.fresh));
+  kAddProductTo(ops::mulScalarInto(square, Scalar(u.beta2)), g, g, Scalar(u.fresh2));
   if (rule.amsgrad) {
-    square = kLarger(of.buffers[2], square);
-    kCopy(of.buffers[2], square, false);
+    square = ops::maximum(of.buffers[2], square);
+    ops::copyInto(of.buffers[2], square, false);
   }
   kAddQuotientTo(of.parameter, average, root(square, u.correction, u.eps), Scalar(u.rate));
 }
@@ -75,16 +71,16 @@ void apply(const AdamW& rule, const Operands& of, const UpdateNumbers& u) {
 void apply(const RmsProp& rule, const Operands& of, const UpdateNumbers& u) {
   const Tensor g = gradientOf(of, u);
   Tensor square = of.buffers[0];
-  kAddProductTo(kScale(square, Scalar(u.beta2)), g, g, Scalar(u.fresh2));
+  kAddProductTo(ops::mulScalarInto(square, Scalar(u.beta2)), g, g, Scalar(u.fresh2));
   if (rule.centered) {
     const Tensor& average = of.buffers[2];
-    kAddTo(kScale(average, Scalar(u.beta2)), g, Scalar(u.fresh2));
+    ops::addInto(ops::mulScalarInto(average, Scalar(u.beta2)), g, Scalar(u.fresh2));
     square = kAddProduct(square, average, average, Scalar(-1));
   }
   const Tensor scale = root(square, 1, u.eps);
   if (rule.momentum > 0) {
-    kAddQuotientTo(kScale(of.buffers[1], Scalar(u.momentum)), g, scale, Scalar(1));
-    kAddTo(of.parameter, of.buffers[1], Scalar(u.rate));
+    kAddQuotientTo(ops::mulScalarInto(of.buffers[1], Scalar(u.momentum)), g, scale, Scalar(1));
+    ops::addInto(of.parameter, of.buffers[1], Scalar(u.rate));
   } else {
     kAddQuotientTo(of.parameter, g, scale, Scalar(u.rate));
   }
@@ -98,7 +94,7 @@ void apply(const Adagrad&, const Operands& of, const UpdateNumbers& u) {
 }
 
 Tensor asReal(const Tensor& t) {
-  return t.defined() && isComplex(t.dtype()) ? kReal(t) : t;
+  return t.defined() && isComplex(t.dtype()) ? ops::viewAsReal(t) : t;
 }
 
 }  // namespace

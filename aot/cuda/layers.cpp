@@ -8,7 +8,6 @@
 #include "aot/elements.h"
 #include "aot/kernel_maker.h"
 #include "aot/layers.h"
-#include "aot/pointwise.h"
 #include "aot/recording.h"
 #include "core/error.h"
 #include "core/product_precision.h"
@@ -16,7 +15,6 @@
 #include "runtime/cuda/depthwise.h"
 #include "runtime/cuda/layer_kernels.h"
 #include "runtime/cuda/pooling.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
@@ -226,12 +224,11 @@ class CudaAheadLayers : public RecordedLayers {
 
   Tensor averagePool(const char* op, const Tensor& x_in, const pooling::Axes& axes,
                      bool count_padding, std::optional<int64_t> divisor) override {
-    static const OperatorHandle kMean{"aten::mean", "dim"};
     const Tensor x = pooled(x_in);
     if (cuda::averagesWhole(x, axes, count_padding, divisor)) {
       DimVector dims;
       for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
-      return kMean(x, dims, true);
+      return ops::meanDims(x, dims, true);
     }
     const Tensor out = cuda::emptyPooled(x, axes, x.dtype());
     if (out.numel() == 0) return out;

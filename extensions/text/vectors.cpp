@@ -13,11 +13,6 @@ namespace {
 constexpr const char* kName = "Vectors";
 constexpr const char* kVersion = "0.0.1";
 
-const OperatorHandle clone{"aten::clone", ""};
-const OperatorHandle copyInto{"aten::copy_", ""};
-const OperatorHandle select{"aten::select", "int"};
-const OperatorHandle unsqueeze{"aten::unsqueeze", ""};
-
 class Vectors {
  public:
   Vectors(const std::vector<std::string>& tokens, const std::vector<int64_t>& indices,
@@ -47,11 +42,11 @@ class Vectors {
     std::unique_lock lock(*mutex_);
     const auto known = indices_.find(token);
     if (known != indices_.end()) {
-      copyInto(select(vectors_, 0, known->second), vector);
+      ops::copyInto(ops::select(vectors_, 0, known->second), vector);
     } else {
       WICK_CHECK(vectors_.dim() > 0, "{}: the vectors have no dimension", kName);
       const int64_t next = vectors_.sizes()[0];
-      vectors_ = ops::cat(makeTensorList({vectors_, unsqueeze(vector, 0)}), 0);
+      vectors_ = ops::cat(makeTensorList({vectors_, ops::unsqueeze(vector, 0)}), 0);
       addToken(token, next);
     }
     known_[token] = vector;
@@ -89,7 +84,7 @@ class Vectors {
       : vectors_(std::move(vectors)), unknown_(std::move(unknown)) {
     WICK_CHECK(vectors_.defined() && unknown_.defined(), "{}: expected tensors", kName);
     // Programs may hold the tensor as a constant, which __setitem__ must not change.
-    vectors_ = clone(vectors_);
+    vectors_ = ops::clone(vectors_);
   }
 
   bool addToken(const std::string& token, int64_t index) {
@@ -102,7 +97,7 @@ class Vectors {
     if (const auto known = known_.find(token); known != known_.end()) return known->second;
     const auto index = indices_.find(token);
     if (index == indices_.end()) return unknown_;
-    return known_[token] = select(vectors_, 0, index->second);
+    return known_[token] = ops::select(vectors_, 0, index->second);
   }
 
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();

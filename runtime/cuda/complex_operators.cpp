@@ -2,8 +2,6 @@
 // on the two parts, or of others on complex numbers.
 #include <cmath>
 
-#include "core/device_backend.h"
-#include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
@@ -16,11 +14,6 @@ namespace {
 
 using OptDType = std::optional<DType>;
 using OptDims = std::optional<DimVector>;
-using Pair = std::tuple<Tensor, Tensor>;
-
-const OperatorHandle kViewAsReal{"aten::view_as_real", ""};
-const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
-const OperatorHandle kNe{"aten::ne", "Scalar"};
 
 void needComplex(const Tensor& t) {
   if (!isComplex(t.dtype())) throw NotOnDevice();
@@ -41,7 +34,7 @@ template <class F>
 Tensor byParts(const Tensor& self, OptDType dtype, F&& reduce) {
   const Tensor t = dtype ? self.to(*dtype) : self;
   needComplex(t);
-  return kViewAsComplex(reduce(kViewAsReal(t)).contiguous());
+  return ops::viewAsComplex(reduce(ops::viewAsReal(t)).contiguous());
 }
 Tensor sumDims(const Tensor& self, const OptDims& dims, bool keepdim, OptDType dtype) {
   if (self.dim() == 0) return dtype ? self.to(*dtype).clone() : (needComplex(self), self.clone());
@@ -52,17 +45,15 @@ Tensor sum(const Tensor& self, OptDType dtype) {
   return sumDims(self, std::nullopt, false, dtype);
 }
 Tensor meanDims(const Tensor& self, const OptDims& dims, bool keepdim, OptDType dtype) {
-  static const OperatorHandle kMean{"aten::mean", "dim"};
   if (self.dim() == 0) return dtype ? self.to(*dtype).clone() : (needComplex(self), self.clone());
   return byParts(self, dtype,
-                 [&](const Tensor& t) { return kMean(t, allOr(self, dims), keepdim); });
+                 [&](const Tensor& t) { return ops::meanDims(t, allOr(self, dims), keepdim); });
 }
 Tensor mean(const Tensor& self, OptDType dtype) {
   return meanDims(self, std::nullopt, false, dtype);
 }
 // The last of the products from the beginning.
 Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, OptDType dtype) {
-  static const OperatorHandle kCumprod{"aten::cumprod", ""};
   const Tensor t = dtype ? self.to(*dtype) : self;
   needComplex(t);
   if (t.dim() == 0) return t.clone();
@@ -78,7 +69,7 @@ Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, OptDType dtype) {
     ops::fillWith(ones, Scalar(1));
     return ones;
   }
-  const Tensor last = kCumprod(t, d).narrow(d, n - 1, 1);
+  const Tensor last = ops::cumprod(t, d).narrow(d, n - 1, 1);
   return (keepdim ? last : last.squeeze(d)).contiguous();
 }
 Tensor prod(const Tensor& self, OptDType dtype) {
@@ -86,54 +77,48 @@ Tensor prod(const Tensor& self, OptDType dtype) {
 }
 template <bool kAll>
 Tensor anyOf(const Tensor& self) {
-  static const OperatorHandle kAny{"aten::any", ""}, kEvery{"aten::all", ""};
   needComplex(self);
-  return (kAll ? kEvery : kAny)(kNe(self, 0));
+  return (kAll ? ops::all : ops::any)(ops::neScalar(self, 0));
 }
 template <bool kAll>
 Tensor anyOfDim(const Tensor& self, int64_t dim, bool keepdim) {
-  static const OperatorHandle kAny{"aten::any", "dim"}, kEvery{"aten::all", "dim"};
   needComplex(self);
-  return (kAll ? kEvery : kAny)(kNe(self, 0), dim, keepdim);
+  return (kAll ? ops::allDim : ops::anyDim)(ops::neScalar(self, 0), dim, keepdim);
 }
 
 template <bool kAll>
 Tensor anyOfDims(const Tensor& self, const OptDims& dims, bool keepdim) {
   static const OperatorHandle kAny{"aten::any", "dims"}, kEvery{"aten::all", "dims"};
   needComplex(self);
-  return (kAll ? kEvery : kAny)(kNe(self, 0), dims ? IValue(makeIntList(IntSpan(*dims))) : IValue(),
-                                keepdim);
+  return (kAll ? kEvery : kAny)(ops::neScalar(self, 0),
+                                dims ? IValue(makeIntList(IntSpan(*dims))) : IValue(), keepdim);
 }
 
 // ---- triangles, casts ----
 
 template <bool kUpper>
 Tensor triangle(const Tensor& self, int64_t diagonal) {
-  static const OperatorHandle kTriu{"aten::triu", ""}, kTril{"aten::tril", ""};
   needComplex(self);
-  const Tensor parts = kViewAsReal(self.contiguous());
+  const Tensor parts = ops::viewAsReal(self.contiguous());
   const Tensor out = Tensor::empty(parts.sizes(), parts.dtype(), parts.device());
   for (int64_t i = 0; i < 2; ++i) {
-    out.select(-1, i).copyFrom((kUpper ? kTriu : kTril)(parts.select(-1, i), diagonal));
+    out.select(-1, i).copyFrom((kUpper ? ops::triu : ops::tril)(parts.select(-1, i), diagonal));
   }
-  return kViewAsComplex(out);
+  return ops::viewAsComplex(out);
 }
 template <bool kLog>
 Tensor softmax(const Tensor& self, int64_t dim, OptDType dtype) {
-  static const OperatorHandle kSoftmax{"aten::softmax", "int"},
-      kLogSoftmax{"aten::log_softmax", "int"};
   if (self.numel() == 0 && isFloating(dtype.value_or(self.dtype()))) {
     wrapDim(dim, self.dim());
     return Tensor::empty(self.sizes(), dtype.value_or(self.dtype()), self.device());
   }
   needComplex(self);
   if (!dtype || isComplex(*dtype)) throw NotOnDevice();
-  return (kLog ? kLogSoftmax : kSoftmax)(self.to(*dtype), dim);
+  return (kLog ? ops::logSoftmax : ops::softmax)(self.to(*dtype), dim);
 }
 Tensor logicalNot(const Tensor& self) {
-  static const OperatorHandle kEq{"aten::eq", "Scalar"};
   needComplex(self);
-  return kEq(self, 0);
+  return ops::eqScalar(self, 0);
 }
 
 // ---- variances; those of two parts add ----
@@ -143,29 +128,27 @@ bool isWhole(double correction) {
 }
 // Of real numbers. Loop forms have whole corrections.
 Tensor varianceOf(const Tensor& t, const DimVector& dims, double correction, bool keepdim) {
-  static const OperatorHandle kVar{"aten::var", "correction"};
   if (isWhole(correction)) {
-    return kVar(t, dims, Scalar(static_cast<int64_t>(correction)), keepdim);
+    return ops::var(t, dims, Scalar(static_cast<int64_t>(correction)), keepdim);
   }
   double n = 1;
   for (const int64_t d : dims) n *= static_cast<double>(t.size(d));
   const Tensor wide = isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
-  const Tensor plain = kVar(wide, dims, Scalar(int64_t{0}), keepdim);
+  const Tensor plain = ops::var(wide, dims, Scalar(int64_t{0}), keepdim);
   return ops::mulScalar(plain, Scalar(n / std::max(0.0, n - correction))).to(t.dtype());
 }
 // The variance, or its root, and the mean.
 Pair moments(const Tensor& self, const OptDims& dims, double correction, bool keepdim, bool root) {
-  static const OperatorHandle kMean{"aten::mean", "dim"};
   const DimVector all = allOr(self, dims);
   Tensor variance;
   if (isComplex(self.dtype())) {
-    const Tensor parts = kViewAsReal(self);
+    const Tensor parts = ops::viewAsReal(self);
     variance = ops::add(varianceOf(parts.select(-1, 0), all, correction, keepdim),
                         varianceOf(parts.select(-1, 1), all, correction, keepdim));
   } else {
     variance = varianceOf(self, all, correction, keepdim);
   }
-  return {root ? ops::sqrt(variance) : variance, kMean(self, all, keepdim)};
+  return {root ? ops::sqrt(variance) : variance, ops::meanDims(self, all, keepdim)};
 }
 using Correction = std::optional<Scalar>;
 double of(const Correction& correction) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "codegen/cuda/scalar_text.h"
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "core/device_backend.h"
@@ -17,21 +16,12 @@
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/device_composites.h"
 
 namespace wick::cuda {
 
 namespace {
-
-using Pair = std::tuple<Tensor, Tensor>;
-
-const OperatorHandle kNe{"aten::ne", "Scalar"};
-const OperatorHandle kEqual{"aten::eq", "Tensor"};
-const OperatorHandle kAnd{"aten::logical_and", ""};
-const OperatorHandle kNot{"aten::logical_not", ""};
-const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
 // ---- functions of elements ----
 
@@ -66,15 +56,14 @@ Pair frexp(const Tensor& self) {
 // ---- comparisons ----
 
 Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
-  static const OperatorHandle kAny{"aten::any", "dim"};
   const Tensor flat = tests.reshape(DimVector{-1});
-  Tensor found = flat.numel() == 0 ? Tensor::zeros(elements.sizes(), DType::Bool, elements.device())
-                                   : kAny(kEqual(elements.unsqueeze(-1), flat), int64_t{-1}, false);
-  return invert ? kNot(found) : found;
+  Tensor found = flat.numel() == 0
+                     ? Tensor::zeros(elements.sizes(), DType::Bool, elements.device())
+                     : ops::anyDim(ops::eq(elements.unsqueeze(-1), flat), int64_t{-1}, false);
+  return invert ? ops::logicalNot(found) : found;
 }
 Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert) {
-  static const OperatorHandle kEq{"aten::eq", "Scalar"};
-  return invert ? kNe(elements, test) : kEq(elements, test);
+  return invert ? ops::neScalar(elements, test) : ops::eqScalar(elements, test);
 }
 
 Tensor trace(const Tensor& self) {
@@ -85,15 +74,14 @@ Tensor trace(const Tensor& self) {
 // ---- tensors put together ----
 
 Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
-  static const OperatorHandle kArange{"aten::arange", ""}, kCombinations{"aten::combinations", ""};
   WICK_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape {}", formatInts(self.sizes()));
   // Which elements, by their numbers.
   const Tensor places = [&] {
     const OnCpuScope here;
-    return kCombinations(kArange(self.numel()), r, repeat);
+    return ops::combinations(ops::arange(self.numel()), r, repeat);
   }();
   if (places.dim() != 2) return Tensor::empty(places.sizes(), self.dtype(), self.device());
-  return kIndexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
+  return ops::indexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
       .reshape(places.sizes());
 }
 Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm,
@@ -102,7 +90,7 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
   ops::checkRenorm(self, indices);
   if (indices.numel() == 0) return self.clone();
   const Tensor places = kUnique.all(indices.to(DType::Long), true, false, false)[0].toTensor();
-  const Tensor rows = kIndexSelect(self, int64_t{0}, places);
+  const Tensor rows = ops::indexSelect(self, int64_t{0}, places);
   return kCopy(self, int64_t{0}, places, ops::limitedRows(rows, max_norm, norm_type));
 }
 
@@ -123,7 +111,6 @@ extern "C" __global__ void __launch_bounds__(256) countBins(const __grid_constan
 }}
 )";
 Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
   WICK_CHECK(!min.isComplex() && !max.isComplex(),
              "torch.histc: expected real bounds, got complex ones");
   WICK_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got {} for dimension 0", bins);
@@ -133,8 +120,8 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   WICK_CHECK(low <= high, "torch.histc: max must be larger than min");
   const Tensor x = self.contiguous();
   if (low == high && x.numel() > 0) {
-    low = kAmin(x).to(DType::Double).item<double>();
-    high = kAmax(x).to(DType::Double).item<double>();
+    low = ops::amin(x).to(DType::Double).item<double>();
+    high = ops::amax(x).to(DType::Double).item<double>();
   }
   WICK_CHECK(std::isfinite(low) && std::isfinite(high),
              "torch.histc: range of [{}, {}] is not finite", low, high);
@@ -168,37 +155,34 @@ Tensor exp2(const Tensor& self) {
 }
 // Of complex numbers with the care that small ones need (runtime/ops/pointwise/complex_logarithms.h).
 Tensor log1p(const Tensor& self) {
-  static const OperatorHandle kReal{"aten::real", ""}, kImag{"aten::imag", ""},
-      kAtan2{"aten::atan2", ""}, kHypot{"aten::hypot", ""}, kLess{"aten::lt", "Scalar"},
-      kZero{"aten::eq", "Scalar"}, kComplex{"aten::complex", ""};
+  static const OperatorHandle kAtan2{"aten::atan2", ""}, kHypot{"aten::hypot", ""};
   if (!isComplex(self.dtype())) {
     return computePointwise(kScalar<scalar::Log1p>, self.device(), self);
   }
-  const Tensor x = kReal(self), y = kImag(self), above = ops::addScalar(x, Scalar(1));
+  const Tensor x = ops::real(self), y = ops::imag(self), above = ops::addScalar(x, Scalar(1));
   const Tensor r = ops::add(ops::mul(x, ops::addScalar(x, Scalar(2))), ops::mul(y, y));
-  const Tensor few = ops::where(kZero(r, Scalar(0)), x, ops::mulScalar(ops::log1p(r), Scalar(0.5)));
+  const Tensor few =
+      ops::where(ops::eqScalar(r, Scalar(0)), x, ops::mulScalar(ops::log1p(r), Scalar(0.5)));
   const Tensor size =
-      ops::where(kLess(ops::abs(self), Scalar(0.5)), few, ops::log(kHypot(above, y)));
-  return kComplex(size, kAtan2(y, above));
+      ops::where(ops::ltScalar(ops::abs(self), Scalar(0.5)), few, ops::log(kHypot(above, y)));
+  return ops::complex(size, kAtan2(y, above));
 }
 // The number of the larger real part is taken out of the sum.
 Tensor logaddexp(const Tensor& self, const Tensor& other) {
-  static const OperatorHandle kLess{"aten::lt", "Tensor"}, kReal{"aten::real", ""},
-      kInfinite{"aten::isinf", ""};
   const DType type = promoteTypes(self.dtype(), other.dtype());
   if (!isComplex(type)) {
     return computePointwise(kScalar<scalar::Logaddexp>, self.device(), self, other);
   }
   const DimVector sizes = broadcastShapes(self.sizes(), other.sizes());
   const Tensor a = self.to(type).expand(sizes), b = other.to(type).expand(sizes);
-  const Tensor x = kReal(a), y = kReal(b), less = kLess(x, y);
+  const Tensor x = ops::real(a), y = ops::real(b), less = ops::lt(x, y);
   const Tensor low = ops::where(less, a, b), high = ops::where(less, b, a);
   const Tensor sum = ops::add(ops::log1p(ops::exp(ops::sub(low, high))), high);
   // Of two infinities the angle of what is nothing means nothing.
   const Tensor plain = ops::log(ops::add(ops::exp(low), ops::exp(high)));
-  const Tensor both = kAnd(kInfinite(x), kEqual(x, y));
+  const Tensor both = ops::logicalAnd(ops::isInf(x), ops::eq(x, y));
   return ops::where(
-      both, ops::where(kLess(x, Tensor::zeros({}, x.dtype(), x.device())), low, plain), sum);
+      both, ops::where(ops::lt(x, Tensor::zeros({}, x.dtype(), x.device())), low, plain), sum);
 }
 
 // The neighbour of x in the direction of y among the numbers of 16 bits.
@@ -241,13 +225,12 @@ Tensor nextafter(const Tensor& self, const Tensor& other) {
 // One sample without a dimension for it.
 Tensor nllLoss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                int64_t ignore_index) {
-  static const OperatorHandle kLoss{"aten::nll_loss_nd", ""};
   if (self.dim() != 1) throw NotOnDevice();
   WICK_CHECK(target.dim() == 0 || (target.dim() == 1 && target.numel() == 1),
              "nll_loss: expected one target for input {}, got {}", self.describe(),
              target.describe());
-  const Tensor loss =
-      kLoss(self.unsqueeze(0), target.reshape(DimVector{1}), weight, reduction, ignore_index);
+  const Tensor loss = ops::nllLoss(self.unsqueeze(0), target.reshape(DimVector{1}), weight,
+                                   reduction, ignore_index);
   return loss.reshape(reduction == 0 ? DimVector(target.sizes()) : DimVector{});
 }
 // Of booleans as of the numbers zero and one.

@@ -18,8 +18,6 @@ namespace wick::cuda {
 
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 constexpr const char* kText = R"(
 struct Words {
   const double* probs; const long long* labels; const long long* lengths;

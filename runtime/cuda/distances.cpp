@@ -4,22 +4,18 @@
 #include <bit>
 #include <cmath>
 
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/values/pairs.h"
 
 namespace wick::cuda {
 
 namespace {
-
-const OperatorHandle kNe{"aten::ne", "Scalar"};
 
 constexpr const char* kDistances = R"(
 typedef {type} T;
@@ -75,7 +71,6 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
       .to(x1.dtype());
 }
 Tensor pdist(const Tensor& self, double p) {
-  static const OperatorHandle kTriu{"aten::triu", ""}, kSelect{"aten::masked_select", ""};
   WICK_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: {}D", self.dim());
   WICK_CHECK(p >= 0, "pdist only supports non-negative p values");
   WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
@@ -83,8 +78,9 @@ Tensor pdist(const Tensor& self, double p) {
   const Tensor x = self.contiguous();
   const int64_t n = x.size(0);
   if (n < 2) return Tensor::empty(DimVector{0}, x.dtype(), x.device());
-  const Tensor upper = kTriu(Tensor::full(DimVector{n, n}, 1, DType::Byte, x.device()), int64_t{1});
-  return kSelect(distancesOf(x, x, p), kNe(upper, 0));
+  const Tensor upper =
+      ops::triu(Tensor::full(DimVector{n, n}, 1, DType::Byte, x.device()), int64_t{1});
+  return ops::maskedSelect(distancesOf(x, x, p), ops::neScalar(upper, 0));
 }
 
 // ---- gradients: one thread an element, which goes over all rows at a distance in their order ----

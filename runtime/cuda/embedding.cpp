@@ -9,7 +9,6 @@
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/losses.h"
 #include "runtime/ops/layers/util.h"
@@ -132,7 +131,6 @@ extern "C" __global__ void __launch_bounds__(256) runs(const __grid_constant__ W
 
 Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t count,
                               int64_t padding, bool by_frequency) {
-  static const OperatorHandle kSort{"aten::sort", "stable"};
   const char* op = "embedding_dense_backward";
   WICK_CHECK(indices.dtype() == DType::Long || indices.dtype() == DType::Int,
              "{}: expected indices of type int32 or int64, got {}", op, indices.describe());
@@ -146,7 +144,7 @@ Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t
   const Tensor out = Tensor::zeros(DimVector{count, width}, g.dtype(), grad.device());
   if (out.numel() == 0 || rows == 0) return out.to(grad.dtype());
   const Tensor flat = indices.to(DType::Long).reshape(DimVector{rows});
-  const std::vector<IValue> sorted = kSort.all(flat, true, int64_t{0}, false);
+  const std::vector<IValue> sorted = ops::sortStable.all(flat, true, int64_t{0}, false);
   const Tensor index = sorted[0].toTensor().contiguous(), order = sorted[1].toTensor().contiguous();
   const std::string text = textOf(kRuns, g.dtype());
   launchPoints(grad.device(), text, "runs", rows * width,
@@ -182,8 +180,6 @@ extern "C" __global__ void __launch_bounds__(256) picked(const __grid_constant__
 // As on the CPU; see autograd/kernels_nn_losses.cpp.
 Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& target_in,
                    const Tensor& weight_in, int64_t reduction, int64_t ignore) {
-  static const OperatorHandle kNotEqual{"aten::ne", "Scalar"}, kSum{"aten::sum", ""},
-      kSelect{"aten::index_select", ""}, kClamp{"aten::clamp", ""};
   const char* op = "nll_loss_gradient";
   const auto [batch, classes, target, grad] =
       nllGradientOf(op, grad_in, sizes, target_in, reduction);
@@ -198,12 +194,13 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
   }
   if (reduction == kReductionMean) {
     const Tensor flat = target.reshape(DimVector{losses});
-    Tensor counted = kNotEqual(flat, Scalar(ignore)).to(grad.dtype());
+    Tensor counted = ops::neScalar(flat, Scalar(ignore)).to(grad.dtype());
     if (weight.defined()) {
-      const Tensor inside = kClamp(flat, Scalar(int64_t{0}), Scalar(classes - 1));
-      counted = ops::mul(counted, kSelect(weight.reshape(DimVector{classes}), int64_t{0}, inside));
+      const Tensor inside = ops::clamp(flat, Scalar(int64_t{0}), Scalar(classes - 1));
+      counted = ops::mul(counted,
+                         ops::indexSelect(weight.reshape(DimVector{classes}), int64_t{0}, inside));
     }
-    share = kSum(counted, IValue());
+    share = ops::sum(counted, IValue());
   }
   const std::string text = textOf(kPicked, grad.dtype());
   launchPoints(

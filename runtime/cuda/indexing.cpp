@@ -13,8 +13,8 @@
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/device_indexing.h"
 
 namespace wick::cuda {
@@ -185,8 +185,7 @@ Tensor nonzero(const Tensor& self) {
   const Tensor mask = self.to(DType::Bool).contiguous();
   const int64_t n = mask.numel(), dims = mask.dim();
   if (n == 0) return Tensor::empty(DimVector{0, dims}, DType::Long, self.device());
-  static const OperatorHandle kCumsum{"aten::cumsum", ""};
-  const Tensor counts = kCumsum(mask.view(DimVector{-1}), int64_t{0});
+  const Tensor counts = ops::cumsum(mask.view(DimVector{-1}), int64_t{0});
   const int64_t found = counts.select(0, n - 1).item<int64_t>();
   const Tensor out = Tensor::empty(DimVector{found, dims}, DType::Long, self.device());
   if (out.numel() == 0) return out;

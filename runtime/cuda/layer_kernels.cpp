@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/cuda/number_text.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
 
@@ -86,7 +85,6 @@ TextKernel weightedRowsKernel(const Tensor& x, const Tensor& out, int64_t source
 }
 
 Tensor paddedEvenly(const Tensor& input, ConvolutionParams& params) {
-  static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
   if (params.transposed || std::ranges::equal(params.padding, params.padding_after)) return input;
   DimVector pads;
   for (size_t d = params.padding.size(); d-- > 0;) {
@@ -94,7 +92,7 @@ Tensor paddedEvenly(const Tensor& input, ConvolutionParams& params) {
     pads.push_back(params.padding_after[d]);
     params.padding[d] = params.padding_after[d] = 0;
   }
-  return kPad(input, pads, Scalar(0));
+  return ops::constantPad(input, pads, Scalar(0));
 }
 
 }  // namespace wick::cuda

@@ -1,9 +1,6 @@
 // Layers on CUDA devices: products, convolutions, resampling.
 #include <fmt/format.h>
 
-#include <cstring>
-
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/convolution.h"
@@ -73,10 +70,8 @@ void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, in
 // f is linear in both arguments; f(a, b) of their real and imaginary parts.
 template <class F>
 Tensor inParts(const Tensor& a, const Tensor& b, F&& f) {
-  static const OperatorHandle kReal{"aten::real", ""}, kImaginary{"aten::imag", ""},
-      kComplex{"aten::complex", ""};
-  const Tensor ar = kReal(a), ai = kImaginary(a), br = kReal(b), bi = kImaginary(b);
-  return kComplex(ops::sub(f(ar, br), f(ai, bi)), ops::add(f(ar, bi), f(ai, br)));
+  const Tensor ar = ops::real(a), ai = ops::imag(a), br = ops::real(b), bi = ops::imag(b);
+  return ops::complex(ops::sub(f(ar, br), f(ai, bi)), ops::add(f(ar, bi), f(ai, br)));
 }
 
 class CudaLayers : public DeviceLayers {

@@ -10,7 +10,7 @@
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/matrices.h"
 
 namespace wick::cuda {
@@ -18,9 +18,6 @@ namespace wick::cuda {
 namespace {
 
 using namespace linalg;
-
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 constexpr const char* kNumbers = R"({numbers}
 typedef {type} T;
@@ -246,12 +243,11 @@ std::string textFor(const char* op, DType type, bool hermitian, const char* kern
 }
 
 Triple ldlFactorEx(const Tensor& a, bool hermitian, bool check_errors) {
-  static const OperatorHandle kTril{"aten::tril", ""};
   const char* op = "torch.linalg.ldl_factor_ex";
   checkSquare(op, a);
   const int64_t n = a.size(-1);
   WICK_CHECK(n <= INT32_MAX, "{}: {} rows are too many", op, n);
-  const Tensor ld = columnMajor(kTril(a));
+  const Tensor ld = columnMajor(ops::tril(a));
   const Tensor info = Tensor::zeros(batchSizes(a), DType::Int, a.device());
   const Tensor pivots = Tensor::zeros(withSizes(batchSizes(a), {n}), DType::Int, a.device());
   if (a.numel() > 0) {

@@ -3,7 +3,6 @@
 // column, so that results do not depend on how threads meet.
 #include <fmt/format.h>
 
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/number_text.h"
@@ -19,8 +18,6 @@ namespace wick::cuda {
 namespace {
 
 using namespace linalg;
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 // Words: a, x, total columns, columns of a matrix, rows.
 constexpr const char* kTriangularText = R"({preamble}{numbers}
@@ -130,7 +127,6 @@ Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpos
 // ---- LU ----
 
 Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
-  static const OperatorHandle kRange("aten::arange", "start");
   const char* op = "linalg.lu_factor_ex";
   checkMatrix(op, a);
   const int64_t low = std::min(a.size(-2), a.size(-1));
@@ -139,7 +135,7 @@ Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
   factorLu(op, lu, pivot ? pivots : Tensor(), info);
   if (check_errors) checkInfo(op, info, Failure::SingularFactor);
   // Without pivoting each row stays where it is.
-  if (!pivot) pivots.copyFrom(kRange(int64_t{1}, low + 1).expand(pivots.sizes()));
+  if (!pivot) pivots.copyFrom(ops::arangeFrom(int64_t{1}, low + 1).expand(pivots.sizes()));
   return {lu, pivots.to(DType::Int), info};
 }
 Triple luWithInfo(const Tensor& a, bool pivot, bool) {
@@ -193,10 +189,9 @@ Triple luUnpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutat
 // ---- Cholesky ----
 
 Pair choleskyEx(const Tensor& a, bool upper, bool check_errors) {
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
   const char* op = "linalg.cholesky_ex";
   checkSquare(op, a);
-  const Tensor l = columnMajor(upper ? kTriu(a) : kTril(a)), info = codesFor(a);
+  const Tensor l = columnMajor(upper ? ops::triu(a) : ops::tril(a)), info = codesFor(a);
   factorCholesky(op, l, upper, info);
   if (check_errors) checkInfo(op, info, Failure::NotPositive);
   return {l, info};
@@ -260,9 +255,8 @@ void checkDriver(const char* op, const std::optional<std::string>& driver) {
              driver.value_or(""));
 }
 void checkFinite(const char* op, const Tensor& a) {
-  static const OperatorHandle kFinite("aten::isfinite", ""), kAll("aten::all", "");
   if (a.numel() == 0) return;
-  WICK_CHECK(kAll(kFinite(a)).item<bool>(),
+  WICK_CHECK(ops::all(ops::isFinite(a)).item<bool>(),
              "{}: The algorithm failed to converge because the input matrix contained non-finite "
              "values.",
              op);

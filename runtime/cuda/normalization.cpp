@@ -15,20 +15,12 @@
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
 
 namespace {
-
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-
-const OperatorHandle kMean{"aten::mean", "dim"};
-const OperatorHandle kVar{"aten::var", "correction"};
-const OperatorHandle kRsqrt{"aten::rsqrt", ""};
-const OperatorHandle kGroupNorm{"aten::group_norm", ""};
 
 // Of dense images.
 struct Planes {
@@ -171,8 +163,9 @@ Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
     return ops::sumDims(t.reshape(split), DimVector{2}, false);
   };
   const Tensor rows = x.reshape(DimVector{planes.samples, groups, each * planes.pixels});
-  const Tensor mean = kMean(rows, DimVector{2});
-  const Tensor rstd = kRsqrt(ops::addScalar(kVar(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
+  const Tensor mean = ops::meanDims(rows, DimVector{2});
+  const Tensor rstd =
+      ops::rsqrt(ops::addScalar(ops::var(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
   const Tensor means = toPlanes(mean), rstds = toPlanes(rstd);
   const Sums sums = sumsOf(g, x, planes, means);
   Tensor grads = sums.grads, products = sums.products, scale = rstds;
@@ -197,10 +190,12 @@ Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& 
   checkPlanes(op, input, n, c, hxw);
   checkGroups(op, input, c, groups);
   const Tensor x = input.contiguous();
-  const Tensor out = kGroupNorm(x.reshape(DimVector{n, c, hxw}), groups, weight, bias, eps, false);
+  const Tensor out =
+      ops::groupNorm(x.reshape(DimVector{n, c, hxw}), groups, weight, bias, eps, false);
   const Tensor rows = widened(x).reshape(DimVector{n, groups, c / groups * hxw});
-  const Tensor rstd = kRsqrt(ops::addScalar(kVar(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
-  return {out.reshape(input.sizes()), kMean(rows, DimVector{2}).to(input.dtype()),
+  const Tensor rstd =
+      ops::rsqrt(ops::addScalar(ops::var(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
+  return {out.reshape(input.sizes()), ops::meanDims(rows, DimVector{2}).to(input.dtype()),
           rstd.to(input.dtype())};
 }
 
@@ -211,7 +206,7 @@ Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, cons
   if (input.numel() == 0) return input.clone();
   if (weight.defined() || !bias.defined()) throw NotOnDevice();
   const Tensor ones = Tensor::full(bias.sizes(), 1, bias.dtype(), bias.device());
-  return kGroupNorm(input, groups, ones, bias, eps, false);
+  return ops::groupNorm(input, groups, ones, bias, eps, false);
 }
 
 const DeviceKernel kLast[] = {

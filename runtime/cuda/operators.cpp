@@ -1,5 +1,4 @@
 // Operators on CUDA devices that are made of others.
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
@@ -8,17 +7,13 @@
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
 
 namespace {
 
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-
 Tensor flip(const Tensor& self, const DimVector& dims) {
-  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
   Tensor out = self;
   std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1);
   for (const int64_t dim : dims) {
@@ -29,7 +24,7 @@ Tensor flip(const Tensor& self, const DimVector& dims) {
     if (self.dim() == 0) continue;
     Tensor positions = Tensor::empty(DimVector{self.size(d)}, DType::Long);
     for (int64_t i = 0; i < self.size(d); ++i) positions.data<int64_t>()[i] = self.size(d) - 1 - i;
-    out = kIndexSelect(out, d, tableOn(self.device(), positions));
+    out = ops::indexSelect(out, d, tableOn(self.device(), positions));
   }
   return out.isSame(self) ? self.clone() : out;
 }
@@ -44,7 +39,6 @@ struct Normalized {
 Normalized normalizeChannels(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Tensor& mean, const Tensor& variance, bool training,
                              double momentum, double eps) {
-  static const OperatorHandle kRsqrt{"aten::rsqrt", ""};
   if (x.dim() >= 1 && x.numel() == 0) {  // the running statistics stay as they are
     const Tensor none = Tensor::empty(DimVector{0}, x.dtype(), x.device());
     return {x.clone(), {none, none}};
@@ -63,7 +57,7 @@ Normalized normalizeChannels(const Tensor& x, const Tensor& weight, const Tensor
     statistics = channelStatistics(x, eps, {mean, variance, momentum});
   } else {
     const DType wide = wideOf(x.dtype());
-    statistics = {mean, kRsqrt(ops::addScalar(variance.to(wide), Scalar(eps)))};
+    statistics = {mean, ops::rsqrt(ops::addScalar(variance.to(wide), Scalar(eps)))};
   }
   return {normalizedChannels(x, statistics, weight, bias), statistics};
 }
@@ -89,15 +83,14 @@ Triple nativeBatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias
 }
 Triple nativeLayerNorm(const Tensor& x, const DimVector& shape, const Tensor& weight,
                        const Tensor& bias, double eps) {
-  static const OperatorHandle kMean{"aten::mean", "dim"}, kVar{"aten::var", "correction"},
-      kRsqrt{"aten::rsqrt", ""}, kNorm{"aten::layer_norm", ""};
-  const Tensor out = kNorm(x, shape, weight, bias, eps, false);
+  const Tensor out = ops::layerNorm(x, shape, weight, bias, eps, false);
   const auto n = static_cast<int64_t>(shape.size());
   DimVector dims;
   for (int64_t d = x.dim() - n; d < x.dim(); ++d) dims.push_back(d);
   const Tensor wide = x.to(wideOf(x.dtype()));
-  const Tensor mean = kMean(wide, dims, true);
-  return {out, mean, kRsqrt(ops::addScalar(kVar(wide, dims, int64_t{0}, true), Scalar(eps)))};
+  const Tensor mean = ops::meanDims(wide, dims, true);
+  return {out, mean,
+          ops::rsqrt(ops::addScalar(ops::var(wide, dims, int64_t{0}, true), Scalar(eps)))};
 }
 
 // ---- complex numbers, in two parts ----

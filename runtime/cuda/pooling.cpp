@@ -13,7 +13,7 @@
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
@@ -384,11 +384,10 @@ bool averagesWhole(const Tensor& x, const pooling::Axes& axes, bool count_paddin
 
 Tensor averagePool(const Tensor& x, const pooling::Axes& axes, bool count_padding,
                    std::optional<int64_t> divisor) {
-  static const OperatorHandle kMean{"aten::mean", "dim"};
   if (averagesWhole(x, axes, count_padding, divisor)) {
     DimVector dims;
     for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
-    return kMean(x, dims, true);
+    return ops::meanDims(x, dims, true);
   }
   return pool(x, axes, false, {false, divisor.value_or(0), count_padding}).values;
 }

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "codegen/cuda/scalar_text.h"
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/generator_state.h"
 #include "core/scalar.h"
@@ -356,9 +355,7 @@ const OperatorHandle kExponential{"aten::exponential_", ""};
 
 // Different positions, or one: those of the largest weights after division by exponential noise.
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
-  static const OperatorHandle kTopK{"aten::topk", ""}, kCumsum{"aten::cumsum", ""},
-      kLess{"aten::lt", "Tensor"}, kSum{"aten::sum", "dim_IntList"}, kArgmax{"aten::argmax", ""},
-      kUniformInto{"aten::uniform_", ""};
+  static const OperatorHandle kTopK{"aten::topk", ""}, kArgmax{"aten::argmax", ""};
   const DimVector sizes = ops::multinomialSizes(self, samples, replacement);
   const Tensor weights = isReducedFloat(self.dtype()) ? self.to(DType::Float) : self;
   const IValue generator{GeneratorRef(g)};
@@ -368,13 +365,13 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
     if (samples == 1) return kArgmax(keys, int64_t{-1}, true);
     return kTopK.all(keys, samples, int64_t{-1}, true, true)[1].toTensor();
   }
-  const Tensor sums = kCumsum(weights, int64_t{-1}, IValue());
+  const Tensor sums = ops::cumsum(weights, int64_t{-1}, IValue());
   const Tensor total = sums.narrow(-1, sums.size(-1) - 1, 1);
   const Tensor at =
-      kUniformInto(Tensor::empty(sizes, weights.dtype(), self.device()), 0.0, 1.0, generator);
+      ops::uniformInto(Tensor::empty(sizes, weights.dtype(), self.device()), 0.0, 1.0, generator);
   // How many sums lie below what was drawn.
-  const Tensor below = kLess(ops::div(sums, total).unsqueeze(-2), at.unsqueeze(-1));
-  return kSum(below, DimVector{-1}, false, IValue());
+  const Tensor below = ops::lt(ops::div(sums, total).unsqueeze(-2), at.unsqueeze(-1));
+  return ops::sumDims(below, DimVector{-1}, false, IValue());
 }
 
 const DeviceKernel kKernels[] = {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
 
@@ -83,7 +83,6 @@ std::string reduceRunsText(DType type, ops::Reduction how, bool include_self) {
 void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
               ops::Reduction how, bool include_self) {
   using ops::Reduction;
-  static const OperatorHandle kSort{"aten::sort", "stable"};
   const DType type = target.dtype();
   WICK_CHECK(
       !isComplex(type) || how == Reduction::Sum || how == Reduction::Prod || how == Reduction::Mean,
@@ -92,7 +91,7 @@ void reduceAt(const char* op, const Tensor& target, const Tensor& places, const 
              "{}: {} elements do not fit {} places", op, source.describe(), places.numel());
   if (places.numel() == 0) return;
   if (places.numel() == 0) return;
-  const std::vector<IValue> sorted = kSort.all(places, true, int64_t{0}, false);
+  const std::vector<IValue> sorted = ops::sortStable.all(places, true, int64_t{0}, false);
   const Tensor runs = sorted[0].toTensor(), order = sorted[1].toTensor();
   // What was expanded has one element for all of them.
   const Tensor from = source.contiguous();

@@ -3,7 +3,6 @@
 
 #include <bit>
 
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
@@ -11,7 +10,6 @@
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/quantiles.h"
 #include "runtime/ops/layers/losses.h"
@@ -19,8 +17,6 @@
 namespace wick::cuda {
 
 namespace {
-
-using Pair = std::tuple<Tensor, Tensor>;
 
 void needFloats(const char* op, const Tensor& t) {
   WICK_CHECK(t.dtype() == DType::Float || t.dtype() == DType::Double,

@@ -135,8 +135,6 @@ Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   return scanned("cumprod", self, dim, dtype, true);
 }
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 Pair walked(const Tensor& self, int64_t dim, Walked what) {
   const bool want_indices = what != Walked::LogSum;
   const Tensor x = self.contiguous();

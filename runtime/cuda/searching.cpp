@@ -1,7 +1,6 @@
 // Looking values up in sorted sequences and counting integers on CUDA devices.
 #include <fmt/format.h>
 
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"
@@ -9,7 +8,7 @@
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/searched.h"
 
 namespace wick::cuda {
@@ -84,16 +83,15 @@ extern "C" __global__ void __launch_bounds__(256) countNumbers(const __grid_cons
 )";
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
   WICK_CHECK(minlength >= 0, "minlength should be >= 0");
   if (self.dim() == 1 && self.numel() == 0) {
     return Tensor::zeros(DimVector{minlength}, DType::Long, self.device());
   }
   WICK_CHECK(isIntegral(self.dtype(), false), "\"bincount\" not implemented for '{}'",
              scalarTypeName(self.dtype()));
-  WICK_CHECK(self.dim() == 1 && kAmin(self).to(DType::Long).item<int64_t>() >= 0,
+  WICK_CHECK(self.dim() == 1 && ops::amin(self).to(DType::Long).item<int64_t>() >= 0,
              "bincount only supports 1-d non-negative integral inputs.");
-  const int64_t largest = kAmax(self).to(DType::Long).item<int64_t>(), n = self.numel();
+  const int64_t largest = ops::amax(self).to(DType::Long).item<int64_t>(), n = self.numel();
   WICK_CHECK(largest < INT64_MAX, "bincount: the value {} is too large", largest);
   const DimVector bins{std::max(largest + 1, minlength)};
   const Tensor index = self.to(DType::Long).contiguous();

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 
-#include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
@@ -24,14 +22,12 @@ struct Runs {
 
 // Runs of rows (of the first dimension) that begin where `starts` says.
 Runs runsAt(const Tensor& rows, const Tensor& starts, bool with_inverse, bool with_counts) {
-  static const OperatorHandle kNonzero{"aten::nonzero", ""}, kCumsum{"aten::cumsum", ""},
-      kIndexSelect{"aten::index_select", ""};
   Runs runs;
   const int64_t n = rows.size(0);
-  const Tensor places = kNonzero(starts).reshape(DimVector{-1});
-  runs.values = kIndexSelect(rows, 0, places);
+  const Tensor places = ops::nonzero(starts).reshape(DimVector{-1});
+  runs.values = ops::indexSelect(rows, 0, places);
   if (with_inverse) {
-    runs.inverse = ops::addScalar(kCumsum(starts.to(DType::Long), 0), Scalar(int64_t{-1}));
+    runs.inverse = ops::addScalar(ops::cumsum(starts.to(DType::Long), 0), Scalar(int64_t{-1}));
   }
   if (with_counts) {
     const Tensor ends = Tensor::empty(places.sizes(), DType::Long, rows.device());
@@ -45,7 +41,6 @@ Runs runsAt(const Tensor& rows, const Tensor& starts, bool with_inverse, bool wi
 
 // Runs of equal neighbours of a flat tensor.
 Runs runsOf(const Tensor& flat, bool with_inverse, bool with_counts) {
-  static const OperatorHandle kDiffers{"aten::ne", "Tensor"};
   const int64_t n = flat.numel();
   if (n == 0) {
     Runs runs;
@@ -58,7 +53,7 @@ Runs runsOf(const Tensor& flat, bool with_inverse, bool with_counts) {
   ops::fillWith(starts, Scalar(true));
   if (n > 1) {
     starts.narrow(0, 1, n - 1)
-        .copyFrom(kDiffers(flat.narrow(0, 1, n - 1), flat.narrow(0, 0, n - 1)));
+        .copyFrom(ops::ne(flat.narrow(0, 1, n - 1), flat.narrow(0, 0, n - 1)));
   }
   return runsAt(flat, starts, with_inverse, with_counts);
 }
@@ -125,8 +120,7 @@ ThreeResults unique(const Tensor& self, bool, bool return_inverse, bool return_c
   static const OperatorHandle kScatter{"aten::scatter", "src"};
   const Tensor flat = self.reshape(DimVector{-1});
   if (flat.numel() == 0) return asResults(self, runsOf(flat, return_inverse, return_counts));
-  static const OperatorHandle kSort{"aten::sort", "stable"};
-  const std::vector<IValue> pair = kSort.all(flat, true, int64_t{0}, false);
+  const std::vector<IValue> pair = ops::sortStable.all(flat, true, int64_t{0}, false);
   const Tensor sorted = pair[0].toTensor(), order = pair[1].toTensor();
   Runs runs = runsOf(sorted, return_inverse, return_counts);
   // From the order of sorting back to that of the elements.
@@ -138,7 +132,7 @@ ThreeResults unique(const Tensor& self, bool, bool return_inverse, bool return_c
 }
 // As on the CPU: PyTorch gives all three results whether they are asked for or not.
 ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
-  static const OperatorHandle kScatter{"aten::scatter", "src"}, kSelect{"aten::index_select", ""};
+  static const OperatorHandle kScatter{"aten::scatter", "src"};
   dim = ops::dimensionOfSlices(self, dim);
   const int64_t n = self.size(dim);
   if (n == 0) {
@@ -162,7 +156,7 @@ ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
   }
   run("mark", n, 0, 0);
   const Tensor order = numbers.narrow(0, 0, n);
-  Runs runs = runsAt(kSelect(rows, 0, order), starts, true, true);
+  Runs runs = runsAt(ops::indexSelect(rows, 0, order), starts, true, true);
   runs.inverse =
       kScatter(Tensor::zeros(DimVector{n}, DType::Long, self.device()), 0, order, runs.inverse);
   return {runs.values.transpose(0, dim).contiguous(), runs.inverse, runs.counts};

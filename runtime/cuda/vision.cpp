@@ -11,7 +11,7 @@
 #include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/vision/regions.h"
 
 namespace wick::cuda {
@@ -61,19 +61,19 @@ std::string suppressText(DType type, const char* type_of_limit, const char* thre
 namespace {
 
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
-  static const OperatorHandle kSort{"aten::sort", "stable"}, kSelect{"aten::masked_select", ""};
   ops::vision::checkBoxes(boxes, scores);
   WICK_CHECK(boxes.dtype() == DType::Float || boxes.dtype() == DType::Double,
              "\"nms\" not implemented for '{}'", scalarTypeName(boxes.dtype()));
   const int64_t count = boxes.size(0);
   if (count == 0) return Tensor::empty(DimVector{0}, DType::Long, boxes.device());
-  const Tensor order = kSort.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
+  const Tensor order =
+      ops::sortStable.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
   const Tensor rows = boxes.contiguous();
   const Tensor kept = Tensor::empty(DimVector{count}, DType::Bool, boxes.device());
   launchPoints(
       boxes.device(), suppressText(boxes.dtype(), "double", "p.limit"), "suppress", 1,
       {wordOf(rows), wordOf(order), wordOf(kept), std::bit_cast<int64_t>(iou_threshold), count});
-  return kSelect(order, kept);
+  return ops::maskedSelect(order, kept);
 }
 
 // ---- aligned regions ----

@@ -37,6 +37,10 @@ namespace wick {
 
 using Generator = GeneratorObject;
 
+// Several results.
+using Pair = std::tuple<Tensor, Tensor>;
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
 struct Out {
   const Tensor* tensor = nullptr;
   // The first argument of a plain call whose in-place form is the same function, or null.

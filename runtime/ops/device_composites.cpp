@@ -1,7 +1,6 @@
 #include "runtime/ops/device_composites.h"
 
 #include <optional>
-#include <tuple>
 
 #include "core/error.h"
 #include "ir/device_kernels.h"
@@ -12,12 +11,10 @@ namespace wick::ops {
 
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
 using OptDims = std::optional<DimVector>;
 
 Tensor countNonzeroDims(const Tensor& self, const DimVector& dims) {
-  static const OperatorHandle kNe{"aten::ne", "Scalar"};
-  const Tensor there = kNe(self, Scalar(int64_t{0}));
+  const Tensor there = ops::neScalar(self, Scalar(int64_t{0}));
   for (const int64_t d : dims) wrapDim(d, self.dim());
   if (self.dim() == 0) return there.to(DType::Long);
   return dims.empty() ? sum(there) : sumDims(there, dims);
@@ -27,11 +24,10 @@ Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
 }
 
 Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
   // PyTorch keeps a dimension that a tensor without dimensions never had.
   const Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
   const DimVector dims = dim ? DimVector{*dim} : DimVector();
-  return {kAmin(x, dims, keepdim), kAmax(x, dims, keepdim)};
+  return {ops::amin(x, dims, keepdim), ops::amax(x, dims, keepdim)};
 }
 Pair aminmaxAll(const Tensor& self) {
   return aminmax(self, std::nullopt, false);
@@ -45,44 +41,40 @@ IValue listOf(const OptDims& dims) {
 }
 // Of elements that are numbers. Integers all are.
 Tensor nansum(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
-  static const OperatorHandle kNan{"aten::isnan", ""};
   WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
   const Tensor x = dtype ? self.to(*dtype) : self;
-  const Tensor numbers = isFloating(x.dtype()) ? maskedFill(x, kNan(x), Scalar(0)) : x;
+  const Tensor numbers = isFloating(x.dtype()) ? maskedFill(x, ops::isNan(x), Scalar(0)) : x;
   return sumDims(numbers, listOf(dims), keepdim, dtype);
 }
 Tensor nanmean(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
-  static const OperatorHandle kNan{"aten::isnan", ""}, kNot{"aten::logical_not", ""};
   WICK_CHECK(isFloating(self.dtype()),
              "nanmean(): expected input to have floating point dtype but got {}",
              scalarTypeName(self.dtype()));
   const Tensor x = dtype ? self.to(*dtype) : self;
   const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
-  const Tensor count = sumDims(kNot(kNan(x)).to(wide), listOf(dims), keepdim, IValue());
+  const Tensor count =
+      sumDims(ops::logicalNot(ops::isNan(x)).to(wide), listOf(dims), keepdim, IValue());
   return div(nansum(x.to(wide), dims, keepdim, std::nullopt), count).to(x.dtype());
 }
 
 // Random slopes when training, their mean otherwise.
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
              Generator* g) {
-  static const OperatorHandle kLeaky{"aten::leaky_relu", ""}, kGreater{"aten::gt", "Scalar"},
-      kUniformInto{"aten::uniform_", ""};
   const double low = lower.toDouble(), high = upper.toDouble();
   WICK_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
-  if (!training) return kLeaky(self, Scalar((low + high) / 2));
+  if (!training) return ops::leakyRelu(self, Scalar((low + high) / 2));
   WICK_CHECK(isFloating(self.dtype()), "\"rrelu_with_noise\" not implemented for '{}'",
              scalarTypeName(self.dtype()));
   const Tensor slopes = Tensor::empty(self.sizes(), DType::Double, self.device());
-  kUniformInto(slopes, low, high, IValue(GeneratorRef(g)));
-  return where(kGreater(self, Scalar(0)), self, mul(self, slopes.to(self.dtype())));
+  ops::uniformInto(slopes, low, high, IValue(GeneratorRef(g)));
+  return where(ops::gtScalar(self, Scalar(0)), self, mul(self, slopes.to(self.dtype())));
 }
 
 // softmax, or its logarithm.
 template <bool Log>
 Tensor softmaxOf(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  static const OperatorHandle kLogSoftmax{"aten::log_softmax", "int"};
   const IValue given = dtype ? boxing::box(*dtype) : IValue();
-  return Log ? kLogSoftmax(self, dim, given) : softmax(self, dim, given);
+  return Log ? ops::logSoftmax(self, dim, given) : softmax(self, dim, given);
 }
 // Of halves its result can be float32.
 template <bool Log>
@@ -96,10 +88,8 @@ Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   return kLogcumsumexp(self, dim);
 }
 Tensor isinOfNumber(const Scalar& element, const Tensor& tests, bool, bool invert) {
-  static const OperatorHandle kEq{"aten::eq", "Scalar"}, kAny{"aten::any", ""},
-      kNot{"aten::logical_not", ""};
-  const Tensor is_there = kAny(kEq(tests, element));
-  return invert ? kNot(is_there) : is_there;
+  const Tensor is_there = ops::any(ops::eqScalar(tests, element));
+  return invert ? ops::logicalNot(is_there) : is_there;
 }
 
 constexpr DeviceKernel kKernels[] = {
@@ -139,13 +129,12 @@ void checkRenorm(const Tensor& self, const Tensor& indices) {
 }
 
 Tensor limitedRows(const Tensor& rows, double max_norm, double norm_type) {
-  static const OperatorHandle kNorm{"aten::linalg_vector_norm", ""}, kGreater{"aten::gt", "Scalar"},
-      kReciprocal{"aten::reciprocal", ""};
   const DType dtype = rows.dtype(), wide = isReducedFloat(dtype) ? DType::Float : dtype;
-  const Tensor x = rows.to(wide), norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
+  const Tensor x = rows.to(wide), norm = ops::vectorNorm(x, Scalar(norm_type), DimVector{1}, true);
   const Tensor rounded = norm.to(dtype).to(wide);
-  const Tensor scale = mulScalar(kReciprocal(addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
-  return Tensor(where(kGreater(norm, Scalar(max_norm)), mul(x, scale), x)).to(dtype);
+  const Tensor scale =
+      mulScalar(ops::reciprocal(addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
+  return Tensor(where(ops::gtScalar(norm, Scalar(max_norm)), mul(x, scale), x)).to(dtype);
 }
 
 }  // namespace wick::ops

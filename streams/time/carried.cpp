@@ -1,7 +1,7 @@
 #include "streams/time/carried.h"
 
 #include "core/error.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "streams/time/rule_call.h"
 #include "streams/time/steps.h"
 
@@ -68,8 +68,6 @@ class RunningExtremum : public Carried {
   RunningExtremum(const Node& node, int64_t axis) : node_(node), axis_(axis) {}
 
   std::vector<IValue> run(std::vector<IValue> arguments, int64_t steps) override {
-    static const OperatorHandle kAdd("aten::add", "Scalar"), kEqual("aten::eq", "Scalar"),
-        kWhere("aten::where", "self");
     const bool goes_on = value_.defined();
     if (goes_on) arguments[0] = IValue(joined(value_, arguments[0].toTensor(), axis_));
     const std::vector<IValue> found = callNode(node_, arguments);
@@ -80,8 +78,8 @@ class RunningExtremum : public Carried {
     Tensor places = ofPiece(found[1]);
     if (goes_on) {
       // Place 0 is what was carried.
-      const Tensor is_old = kEqual(places, int64_t{0});
-      places = kWhere(is_old, place_, kAdd(places, count_ - 1, int64_t{1}));
+      const Tensor is_old = ops::eqScalar(places, int64_t{0});
+      places = ops::where(is_old, place_, ops::addScalar(places, count_ - 1, int64_t{1}));
     }
     value_ = lastStep(values, axis_);
     place_ = lastStep(places, axis_);

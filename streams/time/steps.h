@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::streams {
 
@@ -12,8 +12,7 @@ namespace wick::streams {
 inline Tensor joined(const Tensor& a, const Tensor& b, int64_t axis) {
   if (!a.defined() || a.size(axis) == 0) return b;
   if (b.size(axis) == 0) return a;
-  static const OperatorHandle kCat("aten::cat", "");
-  return kCat(std::vector<Tensor>{a, b}, axis);
+  return ops::cat(std::vector<Tensor>{a, b}, axis);
 }
 
 // Steps `begin` to `end`, as memory of its own: a view would keep all that it is a part of.

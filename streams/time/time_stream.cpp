@@ -11,8 +11,7 @@
 
 #include "core/budget.h"
 #include "core/error.h"
-#include "ir/shape_facts.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "streams/balance.h"
 #include "streams/time/axis_rules.h"
 #include "streams/time/carried.h"
@@ -584,7 +583,6 @@ class TimeStream::Engine {
 
   // Waits for the steps that are added in front, and keeps those that may be added behind.
   void runMirror(Step& step) {
-    static const OperatorHandle kFlip("aten::flip", "");
     const int64_t axis = axisOfInput(step, 0), before = step.rule.before, behind = step.rule.behind;
     // The last steps of `t`, or the first ones, without the outermost, in reverse; or that one alone.
     const auto mirrored = [&](const Tensor& t, int64_t steps, bool front) {
@@ -595,7 +593,7 @@ class TimeStream::Engine {
         return t.narrow(axis, front ? 0 : last, 1).expand(sizes);
       }
       const Tensor part = t.narrow(axis, front ? 1 : last - steps, steps);
-      return kFlip(part, IntSpan(DimVector{axis}));
+      return ops::flip(part, IntSpan(DimVector{axis}));
     };
     const IValue* const piece = news(step, 0);
     Tensor fresh = piece ? piece->toTensor() : Tensor();

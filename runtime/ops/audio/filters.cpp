@@ -4,8 +4,7 @@
 #include "core/parallel.h"
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::ops::audio {
 
@@ -93,8 +92,7 @@ Tensor recursiveFilter(const Tensor& x, const Tensor& a) {
   WICK_CHECK(!__builtin_add_overflow(x.size(2), before, &samples), "{}: {} samples are too many",
              kName, x.size(2));
   const Tensor output = Tensor::zeros(DimVector{x.size(0), x.size(1), samples}, x.dtype());
-  static const OperatorHandle kFlip{"aten::flip", ""};
-  lfilterCoreLoop(x.contiguous(), kFlip(a, DimVector{1}).contiguous(), output);
+  lfilterCoreLoop(x.contiguous(), ops::flip(a, DimVector{1}).contiguous(), output);
   return output.slice(2, before, output.size(2), 1).contiguous();
 }
 
@@ -102,10 +100,7 @@ Tensor recursiveFilter(const Tensor& x, const Tensor& a) {
 // derivatives are its own.
 Tensor lfilter(const Tensor& waveform, const Tensor& a, const Tensor& b) {
   constexpr const char* kName = "_lfilter";
-  static const OperatorHandle kPad{"aten::constant_pad_nd", ""}, kConvolve{"aten::conv1d", ""};
-  static const OperatorHandle kFlip{"aten::flip", ""}, kDivide{"aten::div", "Tensor"};
-  static const OperatorHandle kSlice{"aten::slice", "Tensor"}, kUnsqueeze{"aten::unsqueeze", ""};
-  static const OperatorHandle kReshape{"aten::reshape", ""};
+  static const OperatorHandle kConvolve{"aten::conv1d", ""};
   static const OperatorHandle kRecursive{"wick::recursive_filter", ""};
   WICK_CHECK(a.dim() == 1 || a.dim() == 2, "{}: expected coefficients of 1 or 2 dimensions, got {}",
              kName, a.dim());
@@ -119,16 +114,17 @@ Tensor lfilter(const Tensor& waveform, const Tensor& a, const Tensor& b) {
   const int64_t order = a.size(-1);
   // One set of coefficients serves all rows, as one channel.
   const bool shared = a.dim() == 1;
-  const Tensor rows = shared ? kReshape(waveform, DimVector{-1, 1, waveform.size(-1)}) : waveform;
-  const Tensor outputs = shared ? kUnsqueeze(a, 0) : a;
-  const Tensor inputs = shared ? kUnsqueeze(b, 0) : b;
-  const Tensor first = kSlice(outputs, 1, 0, 1);
-  const Tensor padded = kPad(rows, DimVector{order - 1, 0}, Scalar(0));
-  const Tensor kernel = kUnsqueeze(kFlip(kDivide(inputs, first), DimVector{1}), 1);
+  const Tensor rows =
+      shared ? ops::reshape(waveform, DimVector{-1, 1, waveform.size(-1)}) : waveform;
+  const Tensor outputs = shared ? ops::unsqueeze(a, 0) : a;
+  const Tensor inputs = shared ? ops::unsqueeze(b, 0) : b;
+  const Tensor first = ops::slice(outputs, 1, 0, 1);
+  const Tensor padded = ops::constantPad(rows, DimVector{order - 1, 0}, Scalar(0));
+  const Tensor kernel = ops::unsqueeze(ops::flip(ops::div(inputs, first), DimVector{1}), 1);
   const Tensor weighted = kConvolve(padded, kernel, std::optional<Tensor>{}, DimVector{1},
                                     DimVector{0}, DimVector{1}, outputs.size(0));
-  const Tensor filtered = kRecursive(weighted, kDivide(outputs, first));
-  return shared ? kReshape(filtered, DimVector(waveform.sizes())) : filtered;
+  const Tensor filtered = kRecursive(weighted, ops::div(outputs, first));
+  return shared ? ops::reshape(filtered, DimVector(waveform.sizes())) : filtered;
 }
 
 // The loop of torchaudio's overdrive, for each channel of [channels, frames]: numbers are rounded

@@ -4,7 +4,6 @@
 #include "core/device_backend.h"
 #include "core/grad_mode.h"
 #include "runtime/kernels/fft.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/fourier/transforms.h"
 #include "runtime/ops/tensors/out_forms.h"
@@ -110,20 +109,19 @@ DimVector overlapSizes(const Tensor& frames, int64_t hop) {
 }
 
 Tensor fitted(const char* op, const Tensor& t, int64_t d, int64_t size) {
-  static const OperatorHandle kNarrow{"aten::narrow", ""}, kPad{"aten::constant_pad_nd", ""};
+  static const OperatorHandle kNarrow{"aten::narrow", ""};
   WICK_CHECK(size >= 1, "{}: Invalid number of data points ({}) specified", op, size);
   if (t.size(d) == size) return t;
   if (t.size(d) > size) return kNarrow(t, d, int64_t{0}, size);
   DimVector pad(static_cast<size_t>(2 * (t.dim() - d)), 0);
   pad.back() = size - t.size(d);
-  return kPad(t, pad, Scalar(0));
+  return ops::constantPad(t, pad, Scalar(0));
 }
 
 Tensor scaled(const Tensor& t, double scale) {
-  static const OperatorHandle kParts("aten::view_as_real", ""), kWhole("aten::view_as_complex", "");
   if (scale == 1) return t;
   if (!isComplex(t.dtype())) return mulScalar(t, Scalar(scale));
-  return kWhole(mulScalar(kParts(t), Scalar(scale)));
+  return ops::viewAsComplex(mulScalar(ops::viewAsReal(t), Scalar(scale)));
 }
 
 }  // namespace ops::fourier
@@ -136,12 +134,10 @@ using OptInt = std::optional<int64_t>;
 using Norm = std::optional<std::string>;
 
 // Operators whose calls are recorded for gradients, as all calls are that kernels here make with the tensors they are given.
-const OperatorHandle kTo{"aten::to", "dtype"}, kTranspose{"aten::transpose", "int"},
-    kUnsqueeze{"aten::unsqueeze", ""}, kSqueeze{"aten::squeeze", "dim"},
-    kNarrow{"aten::narrow", ""}, kPad{"aten::constant_pad_nd", ""}, kClone{"aten::clone", ""};
+const OperatorHandle kSqueeze{"aten::squeeze", "dim"}, kNarrow{"aten::narrow", ""};
 
 Tensor converted(const Tensor& t, DType dtype) {
-  return t.dtype() == dtype ? t : kTo(t, dtype, false, false, IValue());
+  return t.dtype() == dtype ? t : ops::toDType(t, dtype, false, false, IValue());
 }
 
 // Transforms are operators where a device has kernels for them or a gradient is recorded. On the CPU the functions of
@@ -167,7 +163,7 @@ Tensor toRealOnCpu(const Tensor& x, IntSpan dims, int64_t n, bool forward, doubl
 Tensor transformed(const Tensor& x, const DimVector& dims, int64_t count, bool forward,
                    bool onesided, int64_t normalization) {
   static const OperatorHandle kComplex{"aten::_fft_c2c", ""}, kReal{"aten::_fft_r2c", ""};
-  if (dims.empty()) return kTo(x, toComplexType(x.dtype()), false, true, IValue());
+  if (dims.empty()) return ops::toDType(x, toComplexType(x.dtype()), false, true, IValue());
   const bool is_complex = isComplex(x.dtype());
   if (!inOperators(x)) {
     const double scale = scaleOf(normalization, count);
@@ -308,13 +304,13 @@ Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t
       window.defined() ? window : moveTo(Tensor::full(DimVector{win_length}, 1, dtype), device);
   if (win_length == n_fft) return w;
   const int64_t left = (n_fft - win_length) / 2;
-  return kPad(w, DimVector{left, n_fft - win_length - left}, Scalar(0));
+  return ops::constantPad(w, DimVector{left, n_fft - win_length - left}, Scalar(0));
 }
 
 Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
             bool normalized, std::optional<bool> onesided_in, std::optional<bool> return_complex,
             std::optional<bool> align_to_window) {
-  static const OperatorHandle kUnfold{"aten::unfold", ""}, kViewAsReal{"aten::view_as_real", ""};
+  static const OperatorHandle kUnfold{"aten::unfold", ""};
   const char* op = "stft";
   int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
   bool complex_in = isComplex(self.dtype()) || (window.defined() && isComplex(window.dtype()));
@@ -322,7 +318,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
       (isFloating(self.dtype()) || isComplex(self.dtype())) && self.dim() >= 1 && self.dim() <= 2,
       "{}: expected a 1D or 2D tensor of floating or complex values, got {}", op, self.describe());
   const bool single = self.dim() == 1;
-  Tensor x = single ? kUnsqueeze(self, int64_t{0}) : self;
+  Tensor x = single ? ops::unsqueeze(self, int64_t{0}) : self;
   WICK_CHECK(n_fft > 0 && n_fft <= x.size(1), "{}: expected 0 < n_fft <= {}, but got n_fft={}", op,
              x.size(1), n_fft);
   WICK_CHECK(hop_length > 0, "{}: expected hop_length > 0, but got hop_length={}", op, hop_length);
@@ -332,7 +328,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
     WICK_CHECK(win_length > 0 && win_length <= n_fft,
                "{}: expected 0 < win_length <= n_fft, but got win_length={}", op, win_length);
     const int64_t left = (n_fft - win_length) / 2;
-    x = kPad(x, DimVector{left, n_fft - win_length - left}, Scalar(0));
+    x = ops::constantPad(x, DimVector{left, n_fft - win_length - left}, Scalar(0));
   }
   bool onesided = onesided_in.value_or(!complex_in);
   WICK_CHECK(!onesided || !complex_in,
@@ -345,9 +341,9 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
   }
   Tensor out = transformed(toFloating(op, pieces), DimVector{2}, n_fft, true, onesided,
                            normalized ? kByRoot : kPlain);
-  out = kTranspose(out, int64_t{1}, int64_t{2});
+  out = ops::transpose(out, int64_t{1}, int64_t{2});
   if (single) out = kSqueeze(out, int64_t{0});
-  return return_complex.value_or(complex_in) ? out : kViewAsReal(kClone(out, IValue()));
+  return return_complex.value_or(complex_in) ? out : ops::viewAsReal(ops::clone(out, IValue()));
 }
 
 Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
@@ -357,12 +353,11 @@ Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, con
   Tensor x = self;
   if (center) {
     WICK_CHECK(!align_to_window, "stft align_to_window should only be set when center = false.");
-    static const OperatorHandle kPadNamed("aten::pad", "");
     WICK_CHECK(self.dim() >= 1 && self.dim() <= 2, "stft: expected a 1D or 2D tensor, got {}",
                self.describe());
     const int64_t pad = n_fft / 2, added = self.dim() == 1 ? 2 : 1;
-    for (int64_t i = 0; i < added; ++i) x = kUnsqueeze(x, int64_t{0});
-    x = kPadNamed(x, DimVector{pad, pad}, pad_mode);
+    for (int64_t i = 0; i < added; ++i) x = ops::unsqueeze(x, int64_t{0});
+    x = ops::pad(x, DimVector{pad, pad}, pad_mode);
     for (int64_t i = 0; i < added; ++i) x = kSqueeze(x, int64_t{0});
   }
   return stft(x, n_fft, hop, win, window, normalized, onesided, return_complex, align_to_window);
@@ -383,16 +378,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
              bool center, bool normalized, std::optional<bool> onesided_in, OptInt length,
              bool return_complex) {
   const char* op = "istft";
-  static const OperatorHandle kViewAsComplex("aten::view_as_complex", ""),
-      kAdd("wick::overlap_add", ""), kCheck("aten::_assert_async", "msg"), kMin("aten::min", ""),
-      kAbove("aten::gt", "Scalar"), kContiguous("aten::contiguous", ""),
-      kExpand("aten::expand", "");
+  static const OperatorHandle kAdd{"wick::overlap_add", ""}, kCheck{"aten::_assert_async", "msg"};
   int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
-  Tensor x = isComplex(self.dtype()) ? self : kViewAsComplex(kContiguous(self));
+  Tensor x = isComplex(self.dtype()) ? self : ops::viewAsComplex(ops::contiguous(self));
   WICK_CHECK(x.dim() == 2 || x.dim() == 3, "{}: expected a tensor with 2 or 3 dimensions, got {}",
              op, x.describe());
   bool batched = x.dim() == 3;
-  if (!batched) x = kUnsqueeze(x, int64_t{0});
+  if (!batched) x = ops::unsqueeze(x, int64_t{0});
   bool onesided = onesided_in.value_or(x.size(1) != n_fft);
   WICK_CHECK(n_fft > 0 && x.size(1) == (onesided ? n_fft / 2 + 1 : n_fft) && x.size(2) > 0,
              "{}: expected the frequency dimension (3rd to the last) of the input tensor to match "
@@ -408,19 +400,19 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   // A real signal follows from one half of the spectrum; the other is not looked at.
   if (!return_complex) x = fitted(op, x, 1, n_fft / 2 + 1);
   const int64_t frames = x.size(2), normalization = normalized ? kByRoot : kByCount;
-  x = kTranspose(x, int64_t{1}, int64_t{2});
+  x = ops::transpose(x, int64_t{1}, int64_t{2});
   const Tensor pieces = return_complex
                             ? transformed(x, DimVector{2}, n_fft, false, false, normalization)
                             : toReal(x, DimVector{2}, n_fft, n_fft, false, normalization);
   const Tensor sum = kAdd(ops::mul(pieces, w), hop_length);
-  const Tensor squares = kExpand(ops::mul(w, w), DimVector{1, frames, n_fft}, false);
+  const Tensor squares = ops::expand(ops::mul(w, w), DimVector{1, frames, n_fft}, false);
   const Tensor envelope = kSqueeze(kAdd(squares, hop_length), int64_t{0});
   const int64_t total = sum.size(1), start = center ? n_fft / 2 : 0;
   const int64_t end = length ? start + *length : center ? total - n_fft / 2 : total;
   const int64_t covered = std::min(end, total);
   WICK_CHECK(start < covered, "{}: the signal has no elements", op);
   const Tensor e = kNarrow(envelope, int64_t{0}, start, covered - start);
-  kCheck.all(kAbove(converted(kMin(ops::abs(e)), DType::Double), Scalar(1e-11)),
+  kCheck.all(ops::gtScalar(converted(ops::min(ops::abs(e)), DType::Double), Scalar(1e-11)),
              std::string("istft: window overlap add min: 0"));
   Tensor y = ops::div(kNarrow(sum, int64_t{1}, start, covered - start), e);
   if (end > covered) y = fitted(op, y, 1, end - start);

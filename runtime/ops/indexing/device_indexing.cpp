@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
@@ -335,8 +334,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   const Tensor from = sourceOf("index_add", on, source, reach);
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
   // The factor is a number of the tensor's dtype: of integers its fraction is cut off.
-  static const OperatorHandle kMul{"aten::mul", "Tensor"};
-  on.reduce("index_add", reach, plain ? from : kMul(from, on.number(alpha, from.dtype())),
+  on.reduce("index_add", reach, plain ? from : ops::mul(from, on.number(alpha, from.dtype())),
             Reduction::Sum);
   return out;
 }

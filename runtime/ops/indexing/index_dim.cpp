@@ -1,7 +1,6 @@
 // Operators that index one dimension: index_select, index_add, index_copy, index_fill,
 // index_reduce, embedding, take, put, and masked selection.
 #include <cmath>
-#include <limits>
 
 #include "core/budget.h"
 #include "core/convert.h"
@@ -12,8 +11,8 @@
 #include "core/wrapped.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/remap.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/index_errors.h"
 #include "runtime/ops/reduce/into.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -356,14 +355,13 @@ Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& sourc
 }
 
 Tensor oneHot(const Tensor& self, int64_t classes) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""},
-      kScatter{"aten::scatter", "value"};
+  static const OperatorHandle kScatter{"aten::scatter", "value"};
   WICK_CHECK(self.dtype() == DType::Long, "one_hot is only applicable to index tensor.");
   if (self.numel() == 0) {
     WICK_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
   } else {
-    const auto largest = kAmax(self).item<int64_t>();
-    WICK_CHECK(kAmin(self).item<int64_t>() >= 0, "Class values must be non-negative.");
+    const auto largest = ops::amax(self).item<int64_t>();
+    WICK_CHECK(ops::amin(self).item<int64_t>() >= 0, "Class values must be non-negative.");
     if (classes == -1) {
       WICK_CHECK(largest < INT64_MAX, "one_hot: the class value {} is too large", largest);
       classes = largest + 1;

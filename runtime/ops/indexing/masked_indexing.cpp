@@ -2,8 +2,6 @@
 // nobody looks, and as many indices of non-zero elements as the caller wants. "Unsafe" says there
 // that bounds are not checked; here they are.
 #include "core/convert.h"
-#include "core/device_backend.h"
-#include "core/memory_limit.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -12,10 +10,7 @@ namespace wick::ops {
 
 namespace {
 
-const OperatorHandle kIndex{"aten::index", "Tensor"};
 const OperatorHandle kIndexPut{"aten::index_put", ""};
-const OperatorHandle kClamp{"aten::clamp", ""};
-const OperatorHandle kNot{"aten::logical_not", ""};
 
 // A list with None for what is undefined, as `Tensor?[]` takes it.
 IValue listOf(const std::vector<Tensor>& tensors) {
@@ -23,7 +18,7 @@ IValue listOf(const std::vector<Tensor>& tensors) {
 }
 
 Tensor unsafeIndex(const Tensor& self, std::vector<Tensor> indices) {
-  return kIndex(self, listOf(indices));
+  return ops::index(self, listOf(indices));
 }
 Tensor unsafeIndexPut(const Tensor& self, std::vector<Tensor> indices, const Tensor& values,
                       bool accumulate) {
@@ -45,7 +40,7 @@ std::vector<Tensor> clamped(const char* op, const Tensor& self,
     WICK_CHECK(index.dtype() == DType::Long || index.dtype() == DType::Int,
                "{}: expected indices of dtype int32 or int64, got {}", op, toString(index.dtype()));
     const int64_t n = self.sizes()[d];
-    out.push_back(kClamp(index, Scalar(-n), Scalar(n - 1)));
+    out.push_back(ops::clamp(index, Scalar(-n), Scalar(n - 1)));
   }
   return out;
 }
@@ -59,9 +54,9 @@ Tensor unsafeMaskedIndex(const Tensor& self, const Tensor& mask, std::vector<Ten
     for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
     const Tensor number = fillWith(Tensor::empty({}, self.dtype(), self.device()), fill);
     const Tensor filled = number.expand(sizes);
-    return kIndex(filled, listOf(places));
+    return ops::index(filled, listOf(places));
   }
-  return maskedFill(kIndex(self, listOf(places)), kNot(mask), fill);
+  return maskedFill(ops::index(self, listOf(places)), ops::logicalNot(mask), fill);
 }
 
 Tensor unsafeMaskedPut(const Tensor& self, const Tensor& mask, std::vector<Tensor> indices,
@@ -69,14 +64,14 @@ Tensor unsafeMaskedPut(const Tensor& self, const Tensor& mask, std::vector<Tenso
   const char* op = "_unsafe_masked_index_put_accumulate";
   const std::vector<Tensor> places = clamped(op, self, indices);
   if (self.numel() == 0) return self.clone();
-  return kIndexPut(self, listOf(places), maskedFill(values, kNot(mask), Scalar(0)), true);
+  return kIndexPut(self, listOf(places), maskedFill(values, ops::logicalNot(mask), Scalar(0)),
+                   true);
 }
 
 // The first `size` places, and rows of `fill_value` where there are fewer.
 Tensor nonzeroStatic(const Tensor& self, int64_t size, int64_t fill_value) {
   WICK_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got {}", size);
-  static const OperatorHandle kNonzero{"aten::nonzero", ""};
-  const Tensor places = kNonzero(self);
+  const Tensor places = ops::nonzero(self);
   Tensor out = Tensor::empty(DimVector{size, self.dim()}, DType::Long, self.device());
   const int64_t found = std::min(size, places.size(0));
   out.narrow(0, 0, found).copyFrom(places.narrow(0, 0, found));

@@ -11,8 +11,6 @@
 #include "core/paced.h"
 #include "core/parallel.h"
 #include "runtime/kernels/element_order.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/searched.h"
 #include "runtime/ops/promotion.h"
@@ -386,27 +384,26 @@ Tensor isinNumberTensor(Scalar element, const Tensor& tests, bool, bool invert) 
 
 // Of operators on every device.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kEqual{"aten::eq", "Tensor"}, kLe{"aten::le", "Tensor"},
-      kOr{"aten::logical_or", ""}, kAnd{"aten::logical_and", ""}, kFinite{"aten::isfinite", ""},
-      kNan{"aten::isnan", ""};
+  static const OperatorHandle kLe{"aten::le", "Tensor"};
   WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
              scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
   WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
   WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
-  Tensor close = kEqual(self, other);
+  Tensor close = ops::eq(self, other);
   const bool whole = isIntegral(self.dtype(), true);
-  if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
+  if (equal_nan && !whole)
+    close = ops::logicalOr(close, ops::logicalAnd(ops::isNan(self), ops::isNan(other)));
   if (rtol == 0 && atol == 0) return close;
   // Integers are compared in the default dtype, reduced floats in float32.
   const DType type = whole || isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
   const Tensor x = self.to(type), y = other.to(type);
   const Tensor allowed = addScalar(abs(mulScalar(y, Scalar(rtol))), Scalar(atol));
   const Tensor difference = abs(sub(x, y));
-  return kOr(close, kAnd(kFinite(difference), kLe(difference, allowed)));
+  return ops::logicalOr(close,
+                        ops::logicalAnd(ops::isFinite(difference), kLe(difference, allowed)));
 }
 bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  static const OperatorHandle kAll{"aten::all", ""};
-  return Tensor(kAll(isclose(self, other, rtol, atol, equal_nan))).item<bool>();
+  return Tensor(ops::all(isclose(self, other, rtol, atol, equal_nan))).item<bool>();
 }
 
 constexpr uint32_t kInfo = kNotDifferentiable | kOutForm;

@@ -10,8 +10,7 @@
 #include "core/paced.h"
 #include "core/parallel.h"
 #include "runtime/kernels/element_order.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/sort_keys.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/tensors/out_forms.h"
@@ -22,8 +21,6 @@ namespace wick::ops {
 namespace {
 
 using order::Before, order::Keyed;
-
-using Pair = std::tuple<Tensor, Tensor>;
 
 // Whether sorting so many elements should look at the budget.
 bool isPaced(int64_t n) {
@@ -159,9 +156,8 @@ void sortPairs(CountedVector<Keyed<K>>& pairs, bool stable) {
 
 Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
   if (!self.device().isCpu()) {
-    static const OperatorHandle kSort{"aten::sort", "stable"};
     const std::vector<IValue> both =
-        kSort.all(self, stable ? IValue(*stable) : IValue(), dim, descending);
+        ops::sortStable.all(self, stable ? IValue(*stable) : IValue(), dim, descending);
     return {both[0].toTensor(), both[1].toTensor()};
   }
   dim = wrapDim(dim, self.dim());

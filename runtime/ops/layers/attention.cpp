@@ -11,14 +11,6 @@
 namespace wick {
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
-
-const OperatorHandle kSoftmaxDim{"aten::softmax", "int"};
-const OperatorHandle kDropout{"aten::dropout", ""};
-const OperatorHandle kLogicalNot{"aten::logical_not", ""};
-const OperatorHandle kLayerNorm{"aten::layer_norm", ""};
-const OperatorHandle kTril{"aten::tril", ""};
-const OperatorHandle kTo{"aten::to", "dtype"};
 const OperatorHandle kAttention{"aten::scaled_dot_product_attention", ""};
 
 // softmax(q k^T / sqrt(d) + mask) v and the weights. A boolean mask is true where attention is
@@ -35,15 +27,16 @@ Pair attend(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, c
   Tensor scores = matmul(ops::mulScalar(q, scale), ops::mulScalar(k, scale).transpose(-2, -1));
   Tensor allowed = mask;
   if (causal) {
-    allowed = kTril(Tensor::full(DimVector{q.size(-2), k.size(-2)}, 1, DType::Bool, q.device()));
+    allowed =
+        ops::tril(Tensor::full(DimVector{q.size(-2), k.size(-2)}, 1, DType::Bool, q.device()));
   }
   if (allowed.defined()) {
     scores = allowed.dtype() == DType::Bool
-                 ? ops::maskedFill(scores, kLogicalNot(allowed), -HUGE_VAL)
+                 ? ops::maskedFill(scores, ops::logicalNot(allowed), -HUGE_VAL)
                  : ops::add(scores, allowed);
   }
-  Tensor weights = kSoftmaxDim(scores, -1);
-  if (dropout > 0) weights = kDropout(weights, dropout, true);
+  Tensor weights = ops::softmax(scores, -1);
+  if (dropout > 0) weights = ops::dropout(weights, dropout, true);
   return {matmul(weights, v), weights};
 }
 
@@ -59,7 +52,7 @@ Tensor scaledDotProduct(const Tensor& q, const Tensor& k, const Tensor& v, const
   // On CUDA what no kernel takes keeps its dtype: the products are accumulated in float32 there.
   const auto wide = [](const Tensor& t) {
     const bool narrow = t.defined() && isReducedFloat(t.dtype()) && !t.device().isCuda();
-    return narrow ? Tensor(kTo(t, DType::Float)) : t;
+    return narrow ? Tensor(ops::toDType(t, DType::Float)) : t;
   };
   Tensor query = wide(q), key = wide(k), value = wide(v);
   if (scale) query = ops::mulScalar(query, *scale * std::sqrt(static_cast<double>(q.size(-1))));
@@ -71,7 +64,7 @@ Tensor scaledDotProduct(const Tensor& q, const Tensor& k, const Tensor& v, const
   }
   const Tensor out = std::get<0>(
       attend("scaled_dot_product_attention", query, key, value, wide(mask), dropout, causal));
-  return out.dtype() == q.dtype() ? out : Tensor(kTo(out, q.dtype()));
+  return out.dtype() == q.dtype() ? out : Tensor(ops::toDType(out, q.dtype()));
 }
 
 // [N, T, E] as [N, heads, T, E / heads].
@@ -130,7 +123,7 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
   };
   if (elsewhere && !want_weights) {
     // Where the device has one kernel for all of it.
-    const Tensor allowed = m.defined() && m.dtype() == DType::Bool ? kLogicalNot(m) : m;
+    const Tensor allowed = m.defined() && m.dtype() == DType::Bool ? ops::logicalNot(m) : m;
     return {project_back(kAttention(query, key, value, allowed)), Tensor(), key, value};
   }
   query = ops::mulScalar(query, 1 / std::sqrt(static_cast<double>(embed / heads)));
@@ -138,13 +131,12 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
   if (m.defined()) {
     scores = m.dtype() == DType::Bool ? ops::maskedFill(scores, m, -HUGE_VAL) : ops::add(scores, m);
   }
-  Tensor weights = kSoftmaxDim(scores, -1);
+  Tensor weights = ops::softmax(scores, -1);
   return {project_back(matmul(weights, value)), weights, key, value};
 }
 
 Tensor averaged(const Tensor& weights) {
-  static const OperatorHandle kMean("aten::mean", "dim");
-  return kMean(weights, DimVector{1});
+  return ops::meanDims(weights, DimVector{1});
 }
 
 Pair nativeMultiHead(const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
@@ -179,8 +171,8 @@ Heads transformerStep(const char* op, const CallFrame& frame, std::optional<int6
   const int64_t embed = frame.args[1].toInt(), heads = frame.args[2].toInt();
   const bool use_gelu = frame.args[7].toBool(), norm_first = frame.args[8].toBool();
   const auto norm = [&](const Tensor& t, size_t parameters) {
-    return kLayerNorm(t, DimVector{embed}, tensor(parameters), tensor(parameters + 1),
-                      frame.args[9].numberToDouble());
+    return ops::layerNorm(t, DimVector{embed}, tensor(parameters), tensor(parameters + 1),
+                          frame.args[9].numberToDouble());
   };
   const auto feedForward = [&](const Tensor& t) {
     Tensor hidden = linear(t, tensor(14), tensor(15));

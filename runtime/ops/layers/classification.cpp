@@ -12,8 +12,6 @@
 namespace wick {
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 // self [N, C, D], target [N, D] row-major; the losses [N, D] or their sum or mean, and the sum of
 // the weights that took part.
 template <class T>
@@ -80,17 +78,13 @@ Pair nllLossForward(const Tensor& self, const Tensor& target, const Tensor& weig
   return nllForward("nll_loss_forward", self, target, weight, reduction, ignore);
 }
 
-const OperatorHandle kNllLoss{"aten::nll_loss_nd", ""};
-const OperatorHandle kLogSoftmax{"aten::log_softmax", "int"};
-const OperatorHandle kEq{"aten::eq", "Scalar"};
-const OperatorHandle kView{"aten::view", ""};
 const OperatorHandle kGather{"aten::gather", ""};
 
 // The weight as [1, C, 1, …], to multiply log-probabilities.
 Tensor perClass(const Tensor& weight, const Tensor& like) {
   DimVector shape(static_cast<size_t>(like.dim()), 1);
   shape[like.dim() == 1 ? 0 : 1] = weight.numel();
-  return kView(weight, shape);
+  return ops::view(weight, shape);
 }
 
 // Targets are probabilities of every class.
@@ -103,7 +97,7 @@ Tensor crossEntropyProbabilities(const Tensor& self, const Tensor& target, const
     t = ops::addScalar(ops::mulScalar(target, 1 - smoothing),
                        smoothing / static_cast<double>(classes));
   }
-  Tensor terms = ops::mul(kLogSoftmax(self, dim), t);
+  Tensor terms = ops::mul(ops::logSoftmax(self, dim), t);
   if (weight.defined()) terms = ops::mul(terms, perClass(weight, self));
   if (reduction == kReductionNone) return ops::neg(ops::sumDims(terms, DimVector{dim}));
   Tensor total = ops::neg(ops::sum(terms));
@@ -115,11 +109,11 @@ Tensor crossEntropyProbabilities(const Tensor& self, const Tensor& target, const
 Tensor crossEntropySmoothed(const Tensor& self, const Tensor& target, const Tensor& weight,
                             int64_t reduction, int64_t ignore, double smoothing) {
   int64_t dim = self.dim() == 1 ? 0 : 1;
-  Tensor log_p = kLogSoftmax(self, dim);
-  Tensor nll = kNllLoss(log_p, target, weight, reduction, ignore);
+  Tensor log_p = ops::logSoftmax(self, dim);
+  Tensor nll = ops::nllLoss(log_p, target, weight, reduction, ignore);
   Tensor smooth = weight.defined() ? ops::mul(log_p, perClass(weight, self)) : log_p;
   smooth = ops::neg(ops::sumDims(smooth, DimVector{dim}));
-  Tensor ignored = kEq(target, ignore);
+  Tensor ignored = ops::eqScalar(target, ignore);
   smooth = ops::maskedFill(smooth, ignored, 0.0);
   Tensor result = smooth;
   if (reduction == kReductionSum) {
@@ -153,7 +147,8 @@ Tensor crossEntropyLoss(const Tensor& self, const Tensor& target, const Tensor& 
   if (smoothing > 0) {
     return crossEntropySmoothed(self, target, weight, reduction, ignore, smoothing);
   }
-  return kNllLoss(kLogSoftmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction, ignore);
+  return ops::nllLoss(ops::logSoftmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction,
+                      ignore);
 }
 
 Tensor multiMarginLoss(const Tensor& self, const Tensor& target, const Scalar& p,

@@ -5,7 +5,6 @@
 #include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -213,8 +212,6 @@ Tensor glu(const Tensor& self, int64_t dim) {
   return ops::mul(self.narrow(d, 0, half), ops::sigmoid(self.narrow(d, half, half)));
 }
 
-const OperatorHandle kBernoulli{"aten::bernoulli", "p"};
-
 // A mask of zeros and ones, one number an element or one a feature (the first two dimensions).
 Tensor keepMask(const char* op, const Tensor& input, double p, bool features) {
   WICK_CHECK(p >= 0 && p <= 1, "{}: dropout probability has to be between 0 and 1, but got {}", op,
@@ -224,7 +221,7 @@ Tensor keepMask(const char* op, const Tensor& input, double p, bool features) {
     WICK_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
     for (size_t d = 2; d < sizes.size(); ++d) sizes[d] = 1;
   }
-  return kBernoulli(Tensor::empty(sizes, input.dtype(), input.device()), 1 - p);
+  return ops::bernoulli(Tensor::empty(sizes, input.dtype(), input.device()), 1 - p);
 }
 
 Tensor scaledMask(const char* op, const Tensor& input, double p, bool train, bool features) {

@@ -43,16 +43,11 @@ NllGradient nllGradientOf(const char* op, const Tensor& grad, const DimVector& s
 
 namespace {
 
-const OperatorHandle kEqScalar{"aten::eq", "Scalar"};
-const OperatorHandle kNeScalar{"aten::ne", "Scalar"};
-const OperatorHandle kLt{"aten::lt", "Scalar"};
 const OperatorHandle kLe{"aten::le", "Scalar"};
 const OperatorHandle kRsub{"aten::rsub", "Scalar"};
 const OperatorHandle kXlogy{"aten::xlogy", "Tensor"};
 const OperatorHandle kMinimum{"aten::minimum", ""};
 const OperatorHandle kZerosLike{"aten::zeros_like", ""};
-const OperatorHandle kVectorNorm{"aten::linalg_vector_norm", ""};
-const OperatorHandle kExpand{"aten::expand", ""};
 
 Tensor square(const Tensor& t) {
   return ops::mul(t, t);
@@ -72,7 +67,7 @@ Tensor smoothL1Loss(const Tensor& self, const Tensor& target, int64_t reduction,
   Tensor z = ops::abs(ops::sub(self, target));
   Tensor near = ops::divScalar(ops::mulScalar(square(z), 0.5), beta);
   Tensor far = ops::addScalar(z, -0.5 * beta);
-  return reduceLoss("smooth_l1_loss", ops::where(kLt(z, beta), near, far), reduction);
+  return reduceLoss("smooth_l1_loss", ops::where(ops::ltScalar(z, beta), near, far), reduction);
 }
 
 Tensor huberLoss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
@@ -93,10 +88,7 @@ Tensor binaryCrossEntropy(const Tensor& self, const Tensor& target, const Tensor
              "binary_cross_entropy: Using a target size ({}) that is different to the input size "
              "({}) is deprecated. Please ensure they have the same size.",
              formatInts(target.sizes()), formatInts(self.sizes()));
-  static const OperatorHandle kGe("aten::ge", "Scalar");
-  static const OperatorHandle kAnd("aten::logical_and", "");
-  static const OperatorHandle kAll("aten::all", "");
-  Tensor inside = kAll(kAnd(kGe(self, 0), kLe(self, 1)));
+  Tensor inside = ops::all(ops::logicalAnd(ops::geScalar(self, 0), kLe(self, 1)));
   WICK_CHECK(inside.item<bool>(), "all elements of input should be between 0 and 1");
   Tensor log_not = ops::clampMin(ops::log1p(ops::neg(self)), -100);
   Tensor log_yes = ops::clampMin(ops::log(self), -100);
@@ -144,8 +136,8 @@ Tensor hingeEmbeddingLoss(const Tensor& self, const Tensor& target, double margi
   // The margin takes the dtype of the inputs, integers too.
   Tensor margins = Tensor::emptyLike(self, self.dtype());
   Tensor beyond = ops::sub(ops::fillWith(margins, margin), self);
-  Tensor far = ops::where(kNeScalar(target, 1), ops::clampMin(beyond, 0), zeros);
-  Tensor near = ops::where(kNeScalar(target, -1), self, zeros);
+  Tensor far = ops::where(ops::neScalar(target, 1), ops::clampMin(beyond, 0), zeros);
+  Tensor near = ops::where(ops::neScalar(target, -1), self, zeros);
   return reduceLoss("hinge_embedding_loss", ops::add(far, near), reduction);
 }
 
@@ -179,16 +171,16 @@ Tensor cosineEmbeddingLoss(const Tensor& x1, const Tensor& x2, const Tensor& tar
   Tensor m2 = ops::addScalar(ops::sumDims(square(x2), dim), kEpsilon);
   Tensor cos = ops::div(product, ops::sqrt(ops::mul(m1, m2)));
   Tensor zeros = kZerosLike(cos);
-  Tensor alike = ops::where(kEqScalar(target, 1), kRsub(cos, 1), zeros);
+  Tensor alike = ops::where(ops::eqScalar(target, 1), kRsub(cos, 1), zeros);
   Tensor apart =
-      ops::where(kEqScalar(target, -1), ops::clampMin(ops::addScalar(cos, -margin), 0), zeros);
+      ops::where(ops::eqScalar(target, -1), ops::clampMin(ops::addScalar(cos, -margin), 0), zeros);
   return reduceLoss(op, ops::add(alike, apart), reduction);
 }
 
 Tensor pairwiseDistance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   int64_t last = std::max(x1.dim(), x2.dim()) - 1;
   Tensor difference = ops::addScalar(ops::sub(x1, x2), eps);
-  return kVectorNorm(difference, p, DimVector{last}, keepdim);
+  return ops::vectorNorm(difference, p, DimVector{last}, keepdim);
 }
 
 Tensor tripletMarginLoss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -212,8 +204,8 @@ Tensor cosineSimilarity(const Tensor& x1, const Tensor& x2, int64_t dim, double 
              scalarTypeName(dtype));
   DimVector sizes = broadcastShapes(x1.sizes(), x2.sizes());
   auto unit = [&](const Tensor& t) {
-    Tensor x = kExpand(t.dtype() == dtype ? t : t.to(dtype), sizes);
-    return ops::div(x, ops::clampMin(kVectorNorm(x, 2, DimVector{dim}, true), eps));
+    Tensor x = ops::expand(t.dtype() == dtype ? t : t.to(dtype), sizes);
+    return ops::div(x, ops::clampMin(ops::vectorNorm(x, 2, DimVector{dim}, true), eps));
   };
   return ops::sumDims(ops::mul(unit(x1), unit(x2)), DimVector{dim});
 }

@@ -1,6 +1,5 @@
 // Root-mean-square normalization, and the names under which newer versions of PyTorch call batch
 // normalization: each says whether it trains and whether there are statistics to update.
-#include <cmath>
 #include <limits>
 
 #include "runtime/ops/common_calls.h"
@@ -9,13 +8,6 @@
 namespace wick {
 namespace {
 
-const OperatorHandle kTo{"aten::to", "dtype"};
-const OperatorHandle kMeanDims{"aten::mean", "dim"};
-const OperatorHandle kRsqrt{"aten::rsqrt", ""};
-const OperatorHandle kBatchNorm{"aten::native_batch_norm", ""};
-
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 // The result, and what the input was multiplied with.
@@ -34,17 +26,17 @@ Pair rmsNormalize(const char* op, const Tensor& input, const DimVector& shape, c
   WICK_CHECK(isFloating(input.dtype()) || isComplex(input.dtype()),
              "{}: expected a floating or complex input, got {}", op, input.describe());
   const DType dtype = input.dtype();
-  const Tensor x = isReducedFloat(dtype) ? kTo(input, DType::Float) : input;
+  const Tensor x = isReducedFloat(dtype) ? ops::toDType(input, DType::Float) : input;
   DimVector dims;
   for (int64_t d = leading; d < input.dim(); ++d) dims.push_back(d);
   const double smallest = toRealType(x.dtype()) == DType::Double
                               ? std::numeric_limits<double>::epsilon()
                               : std::numeric_limits<float>::epsilon();
-  const Tensor squares = kMeanDims(ops::powScalar(x, Scalar(2)), dims, true);
-  const Tensor factor = kRsqrt(ops::addScalar(squares, Scalar(eps.value_or(smallest))));
+  const Tensor squares = ops::meanDims(ops::powScalar(x, Scalar(2)), dims, true);
+  const Tensor factor = ops::rsqrt(ops::addScalar(squares, Scalar(eps.value_or(smallest))));
   Tensor out = ops::mul(x, factor);
   if (weight.defined()) out = ops::mul(out, weight);
-  return {out.dtype() == dtype ? out : kTo(out, dtype), factor};
+  return {out.dtype() == dtype ? out : ops::toDType(out, dtype), factor};
 }
 
 Tensor rmsNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
@@ -59,8 +51,8 @@ Pair fusedRmsNorm(const Tensor& input, const DimVector& shape, const Tensor& wei
 Triple normalize(const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const Tensor& running_mean, const Tensor& running_var, bool training,
                  double momentum, double eps) {
-  const std::vector<IValue> all =
-      kBatchNorm.all(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  const std::vector<IValue> all = ops::nativeBatchNorm.all(input, weight, bias, running_mean,
+                                                           running_var, training, momentum, eps);
   return {all[0].toTensor(), all[1].toTensor(), all[2].toTensor()};
 }
 // What a backward pass on other devices would keep; nothing here.

@@ -61,7 +61,6 @@ std::tuple<Tensor, Tensor, Tensor> gradientsOfNothing(const Tensor& input) {
 namespace {
 
 using normalization::MeanVariance;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 CountedVector<double> toDoubles(const Tensor& t) {
   Tensor d = t.to(DType::Double).contiguous();
@@ -228,12 +227,12 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
     return row.clone(MemoryFormat::Contiguous).view(DimVector{samples * channels});
   };
   Tensor mean = repeated(running_mean), var = repeated(running_var);
-  static const OperatorHandle kNormalize{"aten::native_batch_norm", ""};
   const Tensor x = input.contiguous().view(shape), w = repeated(weight), b = repeated(bias);
   const bool here = input.device().isCpu();
-  Tensor out =
-      here ? batchNorm(x, w, b, mean, var, use_input_stats, momentum, eps, false)
-           : kNormalize.all(x, w, b, mean, var, use_input_stats, momentum, eps)[0].toTensor();
+  Tensor out = here
+                   ? batchNorm(x, w, b, mean, var, use_input_stats, momentum, eps, false)
+                   : ops::nativeBatchNorm.all(x, w, b, mean, var, use_input_stats, momentum, eps)[0]
+                         .toTensor();
   auto writeBack = [&](const Tensor& running, const Tensor& all) {
     if (!running.defined() || !use_input_stats || samples == 0) return;
     running.storage()->bumpVersion();

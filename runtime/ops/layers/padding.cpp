@@ -105,9 +105,8 @@ Tensor pieceOf(PadMode mode, const Tensor& t, int64_t d, int64_t first, int64_t 
   const bool before = first < 0;
   switch (mode) {
     case PadMode::Reflect: {
-      static const OperatorHandle kFlip{"aten::flip", ""};
       const int64_t lowest = before ? 1 - end : 2 * (n - 1) - (end - 1);
-      return kFlip(t.narrow(d, lowest, end - first), DimVector{d});
+      return ops::flip(t.narrow(d, lowest, end - first), DimVector{d});
     }
     case PadMode::Circular:
       return t.narrow(d, before ? first + n : first - n, end - first);
@@ -256,14 +255,13 @@ const RegisterOperators registered(kRecords);
 }  // namespace
 
 Tensor paddedAtEnd(const Tensor& t, IntSpan sizes) {
-  static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
   if (std::ranges::equal(t.sizes(), sizes)) return t;
   DimVector pads;
   for (size_t d = sizes.size(); d-- > 0;) {
     pads.push_back(0);
     pads.push_back(sizes[d] - t.sizes()[d]);
   }
-  return kPad(t, pads, Scalar(0));
+  return ops::constantPad(t, pads, Scalar(0));
 }
 
 }  // namespace wick::ops

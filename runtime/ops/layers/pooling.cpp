@@ -5,9 +5,7 @@
 
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
-#include "core/parallel.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -15,7 +13,6 @@ namespace wick {
 namespace {
 
 using pooling::Axes;
-using Pair = std::tuple<Tensor, Tensor>;
 
 // The input with its batch dimension, and whether one was added.
 struct Batched {
@@ -129,10 +126,9 @@ Tensor adaptiveAvgPool(const Tensor& self, const DimVector& output_size) {
   Batched b = batched(op, self, static_cast<int64_t>(N));
   if (isComplex(self.dtype()) &&
       std::ranges::all_of(output_size, [](int64_t n) { return n == 1; })) {
-    static const OperatorHandle kMean("aten::mean", "dim");
     DimVector dims;
     for (int64_t d = -static_cast<int64_t>(N); d < 0; ++d) dims.push_back(d);
-    return kMean(self, dims, true);
+    return ops::meanDims(self, dims, true);
   }
   Axes axes = adaptiveAxes(op, b.x, output_size, N);
   return unbatched(b, pooling::averagePool(op, b.x, axes, false, std::nullopt), self.dtype());

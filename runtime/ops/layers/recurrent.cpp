@@ -17,9 +17,6 @@ using recurrent::Weights;
 
 namespace {
 
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-using Pair = std::tuple<Tensor, Tensor>;
-
 Tensor chunkOf(const Tensor& t, int64_t parts, int64_t i) {
   int64_t n = t.size(-1) / parts;
   return t.narrow(t.dim() - 1, i * n, n);
@@ -162,7 +159,6 @@ using WeightsFor = std::function<std::vector<Weights>(int64_t count, bool projec
 
 Result run(const char* op, CellKind kind, Sequence q, const std::vector<Tensor>& hx,
            const WeightsFor& weights_for, const Options& o) {
-  static const OperatorHandle kDropout("aten::dropout", "");
   bool lstm = kind == CellKind::Lstm;
   WICK_CHECK(hx.size() == (lstm ? 2u : 1u), "{}: expected {} hidden states, got {}", op,
              lstm ? 2 : 1, hx.size());
@@ -195,7 +191,7 @@ Result run(const char* op, CellKind kind, Sequence q, const std::vector<Tensor>&
     }
     q.data = directions == 1 ? outputs[0] : ops::cat(outputs, q.data.dim() - 1);
     if (o.train && o.dropout > 0 && layer + 1 < o.layers) {
-      q.data = kDropout(q.data, o.dropout, true);
+      q.data = ops::dropout(q.data, o.dropout, true);
     }
   }
   return {q.data, ops::stack(hs, 0), lstm ? ops::stack(cs, 0) : Tensor()};

@@ -4,7 +4,6 @@
 
 #include "core/device_backend.h"
 #include "core/wrapped.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
 
@@ -121,8 +120,7 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
 // Rows are variables, columns observations; weights count (f) or scale (a) observations.
 bool noneNegative(const Tensor& t) {
   if (!t.device().isCpu()) {
-    static const OperatorHandle kGe("aten::ge", "Scalar"), kAll("aten::all", "");
-    return kAll(kGe(t, 0)).item<bool>();
+    return ops::all(ops::geScalar(t, 0)).item<bool>();
   }
   Tensor values = t.to(DType::Double).contiguous();
   const double* data = values.data<double>();
@@ -130,7 +128,6 @@ bool noneNegative(const Tensor& t) {
 }
 
 Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
-  static const OperatorHandle kMean("aten::mean", "dim");
   WICK_CHECK(self.dim() <= 2,
              "cov(): expected input to have two or fewer dimensions but got an "
              "input with {} dimensions",
@@ -175,8 +172,6 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
 }
 
 Tensor corrcoef(const Tensor& self) {
-  static const OperatorHandle kClip("aten::clamp", "");
-  static const OperatorHandle kReal("aten::real", ""), kComplexOf("aten::complex", "");
   WICK_CHECK(self.dim() <= 2,
              "corrcoef(): expected input to have two or fewer dimensions but got "
              "an input with {} dimensions",
@@ -184,11 +179,10 @@ Tensor corrcoef(const Tensor& self) {
   Tensor c = cov(self, 1, {}, {});
   if (c.dim() == 0) return ops::div(c, c);
   Tensor variances = ops::diagonal(c);
-  Tensor d = ops::sqrt(isComplex(c.dtype()) ? kReal(variances) : variances);
+  Tensor d = ops::sqrt(isComplex(c.dtype()) ? ops::real(variances) : variances);
   c = ops::div(ops::div(c, d.unsqueeze(1)), d.unsqueeze(0));
-  if (!isComplex(c.dtype())) return kClip(c, -1.0, 1.0);
-  static const OperatorHandle kImag("aten::imag", "");
-  return kComplexOf(kClip(kReal(c), -1.0, 1.0), kClip(kImag(c), -1.0, 1.0));
+  if (!isComplex(c.dtype())) return ops::clamp(c, -1.0, 1.0);
+  return ops::complex(ops::clamp(ops::real(c), -1.0, 1.0), ops::clamp(ops::imag(c), -1.0, 1.0));
 }
 
 // Rows (or columns) of a that end at each offset meet their own matrix of b.

@@ -77,8 +77,7 @@ Tensor degree18(const Tensor& eye, const Tensor& a) {
 
 // The largest sum of magnitudes of a column.
 double oneNorm(const Tensor& a) {
-  static const OperatorHandle kAmax("aten::amax", "");
-  return kAmax(ops::sumDims(ops::abs(a), DimVector{-2}), DimVector{})
+  return ops::amax(ops::sumDims(ops::abs(a), DimVector{-2}), DimVector{})
       .to(DType::Double)
       .item<double>();
 }
@@ -92,8 +91,7 @@ Tensor expOf(const Tensor& a) {
                                 3.397168839976962e-04, 4.991228871115323e-02,
                                 2.996158913811580e-01, 1.090863719290036e+00};
   const double* limits = toRealType(a.dtype()) == DType::Float ? kSingle : kDouble;
-  static const OperatorHandle kEye("aten::eye", "");
-  Tensor eye = kEye(a.size(-1), a.dtype(), IValue(), a.device());
+  Tensor eye = ops::eye(a.size(-1), a.dtype(), IValue(), a.device());
   const double norm = oneNorm(a);
   if (!std::isfinite(norm)) {
     return moveTo(Tensor::full(a.sizes(), NAN, a.dtype()), a.device());

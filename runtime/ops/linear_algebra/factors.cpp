@@ -8,11 +8,6 @@ namespace wick {
 namespace {
 
 using namespace linalg;
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-
-const OperatorHandle kTril{"aten::tril", ""};
-const OperatorHandle kTriu{"aten::triu", ""};
 
 // The other triangle becomes zero.
 Pair choleskyFactor(const char* op, const Tensor& a, bool upper) {
@@ -23,7 +18,7 @@ Pair choleskyFactor(const char* op, const Tensor& a, bool upper) {
     return {f[0].toTensor(), f[1].toTensor()};
   }
   int64_t n = a.size(-1);
-  Tensor l = columnMajor(upper ? kTriu(a) : kTril(a));
+  Tensor l = columnMajor(upper ? ops::triu(a) : ops::tril(a));
   Tensor info = Tensor::zeros(batchSizes(a), DType::Int);
   if (a.numel() > 0) {
     dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
@@ -166,7 +161,8 @@ Pair qrAny(const char* op, const Tensor& a, bool complete, bool want_q) {
   checkMatrix(op, a);
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), columns = complete ? m : k;
   auto [factors, tau] = geqrf(a);
-  Tensor r = columnMajor(kTriu(factors.narrow(a.dim() - 2, 0, want_q ? std::min(columns, m) : k)));
+  Tensor r =
+      columnMajor(ops::triu(factors.narrow(a.dim() - 2, 0, want_q ? std::min(columns, m) : k)));
   if (!want_q) return {Tensor::empty(DimVector{0}, a.dtype(), a.device()), r};
   Tensor source = factors;
   if (columns > n) {
@@ -199,7 +195,7 @@ Triple ldlFactorEx(const Tensor& a, bool hermitian, bool check_errors) {
   const char* op = "torch.linalg.ldl_factor_ex";
   checkSquare(op, a);
   int64_t n = a.size(-1);
-  Tensor ld = columnMajor(kTril(a)), info = Tensor::zeros(batchSizes(a), DType::Int);
+  Tensor ld = columnMajor(ops::tril(a)), info = Tensor::zeros(batchSizes(a), DType::Int);
   Tensor pivots = Tensor::zeros(withSizes(batchSizes(a), {n}), DType::Int);
   if (a.numel() > 0) {
     dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {

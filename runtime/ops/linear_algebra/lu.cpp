@@ -8,15 +8,12 @@
 #include "runtime/kernels/lapack.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
-#include "runtime/ops/linear_algebra/linear_algebra.h"
 #include "runtime/ops/linear_algebra/matrices.h"
 
 namespace wick {
 namespace {
 
 using namespace linalg;
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 struct Factors {
@@ -231,17 +228,17 @@ struct LogDeterminant {
 
 // The same by operators, for any device.
 LogDeterminant determinantByOperators(const Factors& f) {
-  static const OperatorHandle kArange("aten::arange", "start"), kNe("aten::ne", "Tensor"),
-      kBits("aten::bitwise_and", "Scalar"), kProd("aten::prod", "dim_int"), kSgn("aten::sgn", "");
+  static const OperatorHandle kBits{"aten::bitwise_and", "Scalar"}, kSgn{"aten::sgn", ""};
   const int64_t n = f.lu.size(-1);
-  const Tensor places = moveTo(kArange(int64_t{1}, n + 1).to(DType::Int), f.pivots.device());
-  const Tensor exchanges = ops::sumDims(kNe(f.pivots, places), DimVector{-1});
+  const Tensor places =
+      moveTo(ops::arangeFrom(int64_t{1}, n + 1).to(DType::Int), f.pivots.device());
+  const Tensor exchanges = ops::sumDims(ops::ne(f.pivots, places), DimVector{-1});
   const Tensor odd = kBits(exchanges, int64_t{1}).to(toRealType(f.lu.dtype()));
   const Tensor parity = ops::addScalar(ops::mulScalar(odd, Scalar(-2)), Scalar(1));
   const Tensor diagonal = ops::diagonal(f.lu, int64_t{0}, int64_t{-2}, int64_t{-1});
-  return {ops::mul(kProd(kSgn(diagonal), int64_t{-1}), parity),
+  return {ops::mul(ops::prodDim(kSgn(diagonal), int64_t{-1}), parity),
           ops::sumDims(ops::log(ops::abs(diagonal)), DimVector{-1}),
-          ops::mul(kProd(diagonal, int64_t{-1}), parity)};
+          ops::mul(ops::prodDim(diagonal, int64_t{-1}), parity)};
 }
 
 // From the diagonal of U and the parity of the exchanges.

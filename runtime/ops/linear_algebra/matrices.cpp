@@ -81,7 +81,6 @@ void checkCholesky(const char* op, const Tensor& factor, const Tensor& b) {
 
 Triangles trianglesOf(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
                       bool permutation) {
-  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
   WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
              "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
   const int64_t k = std::min(lu.size(-2), lu.size(-1));
@@ -92,9 +91,9 @@ Triangles trianglesOf(const char* op, const Tensor& lu, const Tensor& pivots, bo
   const Tensor none = Tensor::empty(DimVector{0}, lu.dtype(), lu.device());
   if (!data) return {none, none};
   const Tensor l =
-      kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
+      ops::tril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
   if (l.numel() > 0) ops::diagonal(l, int64_t{0}, int64_t{-2}, int64_t{-1}).fill(1);
-  return {l, kTriu(lu.narrow(lu.dim() - 2, 0, k), int64_t{0})};
+  return {l, ops::triu(lu.narrow(lu.dim() - 2, 0, k), int64_t{0})};
 }
 
 bool isUpper(const char* op, const std::string& uplo) {

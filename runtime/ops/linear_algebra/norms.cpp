@@ -19,8 +19,6 @@ using OptScalar = std::optional<Scalar>;
 using OptDouble = std::optional<double>;
 using OptDims = std::optional<DimVector>;
 
-const OperatorHandle kAmax{"aten::amax", ""};
-const OperatorHandle kAmin{"aten::amin", ""};
 const OperatorHandle kInverse{"aten::linalg_inv", ""};
 const OperatorHandle kInverseEx{"aten::linalg_inv_ex", ""};
 const OperatorHandle kSolve{"aten::linalg_solve", ""};
@@ -73,8 +71,8 @@ Tensor normed(const char* op, const Tensor& a, OptDType dtype) {
 
 // The largest or the smallest along a dimension. The largest of nothing is 0, for no norm is less.
 Tensor extremeNorm(bool largest, const Tensor& norms, int64_t dim, bool keepdim) {
-  if (!largest) return kAmin(norms, DimVector{dim}, keepdim);
-  if (norms.size(dim) != 0) return kAmax(norms, DimVector{dim}, keepdim);
+  if (!largest) return ops::amin(norms, DimVector{dim}, keepdim);
+  if (norms.size(dim) != 0) return ops::amax(norms, DimVector{dim}, keepdim);
   DimVector sizes(norms.sizes());
   const auto d = static_cast<size_t>(wrapDim(dim, norms.dim()));
   if (keepdim) {
@@ -170,15 +168,14 @@ Tolerances tolerances(const Tensor& a, const Tensor& atol, const Tensor& rtol) {
   }
   t.rtol = Tensor::full({}, standard, real);
   if (atol.defined()) {
-    static const OperatorHandle kGt("aten::gt", "Scalar");
-    t.rtol = ops::where(kGt(t.atol, 0), Tensor::zeros({}, real), t.rtol);
+    t.rtol = ops::where(ops::gtScalar(t.atol, 0), Tensor::zeros({}, real), t.rtol);
   }
   return t;
 }
 
 // What a singular value must exceed: max(atol, rtol * largest), shaped to compare with the values.
 Tensor threshold(const Tolerances& t, const Tensor& values) {
-  Tensor largest = kAmax(values, DimVector{-1});
+  Tensor largest = ops::amax(values, DimVector{-1});
   return ops::maximum(t.atol, ops::mul(t.rtol, largest)).unsqueeze(-1);
 }
 
@@ -190,9 +187,8 @@ Tensor matrixRank(const Tensor& a, const Tensor& atol, const Tensor& rtol, bool 
   const char* op = "linalg.matrix_rank";
   checkMatrix(op, a);
   if (a.numel() == 0) return Tensor::zeros(batchSizes(a), DType::Long, a.device());
-  static const OperatorHandle kGt("aten::gt", "Tensor");
   Tensor s = hermitian ? ops::abs(eigh(op, a, false, false).values) : svd(op, a, false, false).s;
-  return ops::sumDims(kGt(s, threshold(tolerances(a, atol, rtol), s)), DimVector{-1});
+  return ops::sumDims(ops::gt(s, threshold(tolerances(a, atol, rtol), s)), DimVector{-1});
 }
 Tensor matrixRankFloat(const Tensor& a, OptDouble atol, OptDouble rtol, bool hermitian) {
   return matrixRank(a, optional(atol), optional(rtol), hermitian);
@@ -210,11 +206,10 @@ Tensor pinv(const Tensor& a, const Tensor& atol, const Tensor& rtol, bool hermit
   if (a.numel() == 0) {
     return Tensor::empty(withSizes(batchSizes(a), {a.size(-1), a.size(-2)}), a.dtype(), a.device());
   }
-  static const OperatorHandle kGt("aten::gt", "Tensor"), kReciprocal("aten::reciprocal", "");
   Tolerances t = tolerances(a, atol, rtol);
   auto inverted = [&](const Tensor& values, const Tensor& sizes) {
-    Tensor keep = kGt(sizes, threshold(t, sizes));
-    return ops::where(keep, kReciprocal(values), Tensor::zeros({}, values.dtype()));
+    Tensor keep = ops::gt(sizes, threshold(t, sizes));
+    return ops::where(keep, ops::reciprocal(values), Tensor::zeros({}, values.dtype()));
   };
   if (hermitian) {
     Eigh e = eigh(op, a, false, true);
@@ -245,8 +240,7 @@ Tensor conditionByInverse(const Tensor& a, Norm&& norm) {
   if (a.numel() == 0) return Tensor::zeros(batchSizes(a), toRealType(a.dtype()), a.device());
   auto result = kInverseEx.all(a);
   Tensor product = ops::mul(norm(a), norm(result[0].toTensor()));
-  static const OperatorHandle kNe("aten::ne", "Scalar");
-  return ops::maskedFill(product, kNe(result[1].toTensor(), 0), HUGE_VAL);
+  return ops::maskedFill(product, ops::neScalar(result[1].toTensor(), 0), HUGE_VAL);
 }
 
 Tensor cond(const Tensor& a, const OptScalar& p) {
@@ -280,8 +274,7 @@ Tensor condName(const Tensor& a, const std::string& p) {
 }
 
 Tensor eyeLike(const Tensor& a) {
-  static const OperatorHandle kEye("aten::eye", "");
-  return kEye(a.size(-1), a.dtype(), IValue(), a.device());
+  return ops::eye(a.size(-1), a.dtype(), IValue(), a.device());
 }
 
 Tensor matrixPower(const Tensor& self, int64_t n) {
@@ -347,11 +340,10 @@ Tensor vander(const Tensor& input, std::optional<int64_t> n_in) {
   WICK_CHECK(x.dtype() != DType::Bool, "linalg.vander: expected numbers, got {}", x.describe());
   int64_t n = n_in.value_or(x.size(-1));
   WICK_CHECK(n > 1, "N must be greater than 1.");
-  static const OperatorHandle kCumprod("aten::cumprod", "");
   DType dtype = isIntegral(x.dtype(), true) ? DType::Long : x.dtype();
   DimVector sizes(x.sizes());
   sizes.push_back(n - 1);
-  Tensor powers = kCumprod(x.to(dtype).unsqueeze(-1).expand(sizes), int64_t{-1});
+  Tensor powers = ops::cumprod(x.to(dtype).unsqueeze(-1).expand(sizes), int64_t{-1});
   sizes.back() = 1;
   const Tensor ones = Tensor::zeros(sizes, dtype, x.device());
   ops::fillWith(ones, Scalar(1));

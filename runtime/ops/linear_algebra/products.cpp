@@ -322,8 +322,7 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   if (dtype == DType::Bool) {
     Tensor all =
         alpha.toBool() ? product : Tensor::zeros(product.sizes(), DType::Bool, product.device());
-    static const OperatorHandle kOr("aten::logical_or", "");
-    return beta.toBool() ? kOr(self.expand(product.sizes()), all) : all;
+    return beta.toBool() ? ops::logicalOr(self.expand(product.sizes()), all) : all;
   }
   WICK_CHECK(!isIntegral(dtype, true) || !(beta.isDouble() || alpha.isDouble()),
              "addr: for integral input tensors, argument alpha and beta must not be floating point "

@@ -105,8 +105,6 @@ Eigh eigh(const char* op, const Tensor& a, bool upper, bool vectors) {
 namespace {
 
 using namespace linalg;
-using Pair = std::tuple<Tensor, Tensor>;
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using OptString = std::optional<std::string>;
 
@@ -187,8 +185,6 @@ Tensor eigvals(const Tensor& a) {
 // The solution of least norm by singular values, for any device; `x` is [..., m, n], `b` [..., m, r] of
 // one batch. Of drivers that tell singular values, `s` are these; `gels` takes all ranks for full.
 Four leastSquares(const Tensor& x, const Tensor& b, double rcond, const std::string& driver) {
-  static const OperatorHandle kGt("aten::gt", "Tensor"), kAmax("aten::amax", ""),
-      kNorm("aten::linalg_vector_norm", ""), kReciprocal("aten::reciprocal", "");
   const char* op = "torch.linalg.lstsq";
   const int64_t m = x.size(-2), n = x.size(-1);
   const DType real = toRealType(x.dtype());
@@ -202,15 +198,15 @@ Four leastSquares(const Tensor& x, const Tensor& b, double rcond, const std::str
   if (tells) values = Tensor::zeros(withSizes(batch, {std::min(m, n)}), real, x.device());
   if (x.numel() > 0) {
     const Svd f = svd(op, x, false, true);
-    const Tensor limit = ops::mulScalar(kAmax(f.s, DimVector{-1}, true), Scalar(rcond));
-    const Tensor keep = kGt(f.s, limit);
+    const Tensor limit = ops::mulScalar(ops::amax(f.s, DimVector{-1}, true), Scalar(rcond));
+    const Tensor keep = ops::gt(f.s, limit);
     const Tensor found = ops::sumDims(keep, DimVector{-1});
     const Tensor zero = Tensor::zeros(DimVector{}, real, x.device());
-    const Tensor inverse = ops::where(keep, kReciprocal(f.s), zero).to(x.dtype());
+    const Tensor inverse = ops::where(keep, ops::reciprocal(f.s), zero).to(x.dtype());
     const Tensor turned = ops::mul(inverse.unsqueeze(-1), matmul(adjoint(f.u), b));
     solution = matmul(adjoint(f.vh), turned);
-    static const OperatorHandle kEq("aten::eq", "Scalar"), kAll("aten::all", "");
-    const bool all_full = found.numel() == 0 || kAll(kEq(found, std::min(m, n))).item<bool>();
+    const bool all_full =
+        found.numel() == 0 || ops::all(ops::eqScalar(found, std::min(m, n))).item<bool>();
     WICK_CHECK(ranks || all_full,
                "{}: The least squares solution could not be computed because the input matrix does "
                "not have full rank.",
@@ -221,7 +217,7 @@ Four leastSquares(const Tensor& x, const Tensor& b, double rcond, const std::str
   }
   Tensor residuals = none(real);
   if (m > n && driver != "gelsy" && full) {
-    const Tensor rest = kNorm(ops::sub(matmul(x, solution), b), 2, DimVector{-2});
+    const Tensor rest = ops::vectorNorm(ops::sub(matmul(x, solution), b), 2, DimVector{-2});
     residuals = ops::mul(rest, rest);
   }
   return {solution, residuals, rank, values};
@@ -293,8 +289,7 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
   Tensor solution = rhs.narrow(rhs.dim() - 2, 0, n);
   Tensor residuals = Tensor::empty({0}, real);
   if (m > n && driver != "gelsy" && full) {
-    static const OperatorHandle kNorm("aten::linalg_vector_norm", "");
-    Tensor rest = kNorm(rhs.narrow(rhs.dim() - 2, n, m - n), 2, DimVector{-2});
+    Tensor rest = ops::vectorNorm(rhs.narrow(rhs.dim() - 2, n, m - n), 2, DimVector{-2});
     residuals = ops::mul(rest, rest);
   }
   return {vector ? solution.squeeze(-1) : solution, residuals, rank, s};

@@ -13,8 +13,6 @@ namespace wick::ops::nested {
 
 namespace {
 
-const OperatorHandle kLayerNorm{"aten::layer_norm", ""};
-
 // ---- products ----
 
 Tensor linear(const Tensor& self, const Tensor& weight, const Tensor& bias) {
@@ -69,11 +67,11 @@ Tensor product(const Tensor& self, const Tensor& other) {
 // ---- over rows ----
 
 Tensor softmax(const Tensor& self, int64_t d, std::optional<DType> dtype) {
-  static const OperatorHandle kSoftmax{"aten::softmax", "int"};
   const int64_t dim = wrapDim(d, self.dim());
   WICK_CHECK(dim != 0, "softmax: Cannot apply softmax across nested dimension 0");
   return packed("softmax", mapParts("softmax", self, [&](const Tensor& part) {
-                  return dtype ? kSoftmax(part.to(*dtype), dim - 1) : kSoftmax(part, dim - 1);
+                  return dtype ? ops::softmax(part.to(*dtype), dim - 1)
+                               : ops::softmax(part, dim - 1);
                 }));
 }
 
@@ -104,7 +102,7 @@ Tensor normalized(const Tensor& self, const Tensor& weight, const Tensor& bias, 
   const char* op = "_nested_tensor_layer_norm";
   const Tensor whole = packed(op, self);
   const Tensor rows = rowsOf(op, whole);
-  return fromRows(kLayerNorm(rows, DimVector{rows.size(1)}, weight, bias, eps),
+  return fromRows(ops::layerNorm(rows, DimVector{rows.size(1)}, weight, bias, eps),
                   nestedFormOf(op, whole));
 }
 
@@ -194,7 +192,7 @@ Tensor encoderLayer(const Tensor& src, int64_t embed, int64_t heads, const Tenso
   const NestedForm& form = nestedFormOf(op, whole);
   const Tensor rows = rowsOf(op, whole);
   const auto norm = [&](const Tensor& t, const Tensor& weight, const Tensor& bias) {
-    return kLayerNorm(t, DimVector{embed}, weight, bias, eps);
+    return ops::layerNorm(t, DimVector{embed}, weight, bias, eps);
   };
   Tensor x = norm_first ? norm(rows, norm_weight_1, norm_bias_1) : rows;
   x = ops::add(

@@ -3,8 +3,7 @@
 #include <cmath>
 
 #include "ir/kind_kernels.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -75,9 +74,8 @@ Tensor hardsigmoid(const Tensor& self) {
 // The scale of the result went through float32.
 Tensor gelu(const Tensor& self, const IValue& approximate) {
   const char* op = "gelu";
-  static const OperatorHandle kGelu("aten::gelu", "");
   const Quantizer& q = perTensorQuantizerOf(op, self);
-  return quantize(op, kGelu(dequantize(op, self), approximate),
+  return quantize(op, ops::gelu(dequantize(op, self), approximate),
                   {static_cast<float>(q.scale()), q.zeroPoint()}, self.dtype());
 }
 
@@ -118,9 +116,8 @@ Tensor prelu(const Tensor& qx, const Tensor& weight, double scale, int64_t zero_
 }
 Tensor softmax(const Tensor& qx, int64_t dim, double scale, int64_t zero_point) {
   const char* op = "quantized::softmax";
-  static const OperatorHandle kSoftmax("aten::softmax", "int");
   perTensorQuantizerOf(op, qx);
-  return quantize(op, kSoftmax(dequantize(op, qx), dim), {scale, zero_point}, qx.dtype());
+  return quantize(op, ops::softmax(dequantize(op, qx), dim), {scale, zero_point}, qx.dtype());
 }
 Tensor dropout(const Tensor& self, double, int64_t, const Scalar&, bool) {
   perTensorQuantizerOf("quantized::dropout", self);

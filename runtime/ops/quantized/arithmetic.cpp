@@ -1,7 +1,6 @@
 // quantized::add, mul and their kin, and concatenation. Sums and products of two tensors are
 // computed in float32 and rounded once; of a tensor and a number mostly the grid alone changes.
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -181,7 +180,6 @@ Tensor numberOfTensorInto(const Tensor& qa, const Tensor& number, const Tensor& 
 
 Tensor matmul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point) {
   const char* op = "quantized::matmul";
-  static const OperatorHandle kMatmul("aten::matmul", "");
   const Quantizer &a = perTensorQuantizerOf(op, qa), &b = perTensorQuantizerOf(op, qb);
   WICK_CHECK(qa.dtype() == qb.dtype(), "{}: MatMul operands should have same data type.", op);
   // Differences of integers multiply without loss in double.
@@ -190,16 +188,14 @@ Tensor matmul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_poi
         quantizedFrom(integersOf(t), t.dtype(), Quantizer::perTensor(1, q.zeroPoint()));
     return dequantize(op, as_steps).to(DType::Double);
   };
-  const Tensor sums = kMatmul(steps(qa, a), steps(qb, b));
-  static const OperatorHandle kTimes("aten::mul", "Scalar");
-  const Tensor scaled = kTimes(sums, Scalar(a.scale() * b.scale()));
+  const Tensor sums = ops::matmul(steps(qa, a), steps(qb, b));
+  const Tensor scaled = ops::mulScalar(sums, Scalar(a.scale() * b.scale()));
   return quantize(op, scaled.to(DType::Float), {scale, zero_point}, qa.dtype());
 }
 
 template <bool kRelu>
 Tensor joined(const std::vector<Tensor>& tensors, int64_t dim, const Grid& grid) {
   const char* op = "quantized::cat";
-  static const OperatorHandle kCat("aten::cat", "");
   std::vector<Tensor> parts;
   const DType dtype = tensors[0].dtype();
   for (const Tensor& t : tensors) {
@@ -213,7 +209,8 @@ Tensor joined(const std::vector<Tensor>& tensors, int64_t dim, const Grid& grid)
     }
     parts.push_back(integersOf(part));
   }
-  return quantizedFrom(kCat(parts, dim), dtype, Quantizer::perTensor(grid.scale, grid.zero_point));
+  return quantizedFrom(ops::cat(parts, dim), dtype,
+                       Quantizer::perTensor(grid.scale, grid.zero_point));
 }
 template <bool kRelu>
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim, std::optional<double> scale,

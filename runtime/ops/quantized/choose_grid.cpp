@@ -1,7 +1,7 @@
 #include "runtime/ops/quantized/choose_grid.h"
 
 #include "core/half.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::ops::quantized {
 
@@ -51,8 +51,8 @@ Grid chooseGrid(const char* op, float low, float high, int64_t least, int64_t mo
 
 Grid chooseGrid(const char* op, const Tensor& x, int64_t least, int64_t most, bool reduce_range) {
   WICK_CHECK(x.numel() > 0, "{}: expected a tensor with elements, got {}", op, x.describe());
-  static const OperatorHandle kMin("aten::min", ""), kMax("aten::max", "");
-  return chooseGrid(op, kMin(x).to(DType::Float).item<float>(),
+  static const OperatorHandle kMax{"aten::max", ""};
+  return chooseGrid(op, ops::min(x).to(DType::Float).item<float>(),
                     kMax(x).to(DType::Float).item<float>(), least, most, reduce_range);
 }
 

@@ -1,8 +1,8 @@
 // Operators of dense tensors that quantized ones have too: views, copies, whatever moves or orders
 // elements, writes, comparisons, averages and interpolation.
 #include "ir/kind_kernels.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/through.h"
 
 namespace wick::ops::quantized {
@@ -33,9 +33,8 @@ Tensor fillTensor(const Tensor& self, const Tensor& value) {
 }
 
 Tensor maskedFillInto(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  static const OperatorHandle kFill("aten::masked_fill_", "Scalar");
   markWritten("masked_fill_", self);
-  kFill(integersOf(self), mask, Scalar(rounded(self, value)));
+  ops::maskedFillInto(integersOf(self), mask, Scalar(rounded(self, value)));
   return self;
 }
 Tensor maskedFillTensorInto(const Tensor& self, const Tensor& mask, const Tensor& value) {
@@ -56,7 +55,6 @@ Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& va
 Tensor indexPutInto(const Tensor& self, const IValue& indices, const Tensor& values,
                     bool accumulate) {
   const char* op = "index_put_";
-  static const OperatorHandle kPut("aten::index_put_", "");
   const Quantizer& quantizer = perTensorQuantizerOf(op, self);
   WICK_CHECK(!accumulate,
              "{} for quantized tensors is currently only supported for "
@@ -65,7 +63,7 @@ Tensor indexPutInto(const Tensor& self, const IValue& indices, const Tensor& val
   const Tensor real = isQuantized(values) ? dequantize(op, values) : values;
   const Tensor q = quantize(op, real.to(DType::Float), gridOf(quantizer), self.dtype());
   markWritten(op, self);
-  kPut(integersOf(self), indices, integersOf(q), false);
+  ops::indexPutInto(integersOf(self), indices, integersOf(q), false);
   return self;
 }
 Tensor indexPut(const Tensor& self, const IValue& indices, const Tensor& values, bool accumulate) {
@@ -77,26 +75,23 @@ Tensor indexPutImplInto(const Tensor& self, const IValue& indices, const Tensor&
 }
 
 Tensor padConstant(const Tensor& self, const DimVector& pad, const Scalar& value) {
-  static const OperatorHandle kPad("aten::constant_pad_nd", "");
-  const Tensor out = kPad(integersOf(self), pad, Scalar(rounded(self, value)));
+  const Tensor out = ops::constantPad(integersOf(self), pad, Scalar(rounded(self, value)));
   return quantizedFrom(out, self.dtype(), self.form());
 }
 Tensor pad(const Tensor& self, const DimVector& pad, const std::string& mode,
            std::optional<double> value) {
-  static const OperatorHandle kPad("aten::pad", "");
   perTensorQuantizerOf("pad", self);
   if (mode == "constant") return padConstant(self, pad, Scalar(value.value_or(0)));
   WICK_CHECK(mode == "reflect" && pad.size() <= 4,
              "pad: quantized tensors are padded with a constant or reflected in one or two "
              "dimensions, got the mode {}",
              mode);
-  return quantizedFrom(kPad(integersOf(self), pad, mode), self.dtype(), self.form());
+  return quantizedFrom(ops::pad(integersOf(self), pad, mode), self.dtype(), self.form());
 }
 
 // On the grid of the first.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   const char* op = "cat";
-  static const OperatorHandle kCat("aten::cat", "");
   WICK_CHECK(!tensors.empty() && isQuantized(tensors[0]),
              "{}: expected quantized tensors, got a dense one", op);
   const Grid grid = gridOf(perTensorQuantizerOf(op, tensors[0]));
@@ -110,7 +105,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
                         ? integersOf(t)
                         : integersOf(quantize(op, dequantize(op, t), grid, dtype)));
   }
-  return quantizedFrom(kCat(parts, dim), dtype, tensors[0].form());
+  return quantizedFrom(ops::cat(parts, dim), dtype, tensors[0].form());
 }
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   std::vector<Tensor> parts;
@@ -125,10 +120,9 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
-  static const OperatorHandle kEqual("aten::equal", "");
   if (!isQuantized(self) || !isQuantized(other) || self.dtype() != other.dtype()) return false;
   if (!quantizerOf("equal", self).equals(quantizerOf("equal", other))) return false;
-  return kEqual.all(integersOf(self), integersOf(other))[0].toBool();
+  return ops::equal.all(integersOf(self), integersOf(other))[0].toBool();
 }
 
 // A quantized tensor has no other dtype to be converted to; what changes nothing is allowed.

@@ -1,6 +1,6 @@
 // Normalization and pooling of quantized tensors.
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -94,18 +94,16 @@ Tensor batchNormOf(const Tensor& qx, const Tensor& weight, const Tensor& bias, c
 Tensor layerNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
                  const Tensor& bias, double eps, double scale, int64_t zero_point) {
   const char* op = "quantized::layer_norm";
-  static const OperatorHandle kNorm("aten::layer_norm", "");
   perTensorQuantizerOf(op, input);
-  return quantize(op, kNorm(dequantize(op, input), shape, weight, bias, eps), {scale, zero_point},
-                  input.dtype());
+  return quantize(op, ops::layerNorm(dequantize(op, input), shape, weight, bias, eps),
+                  {scale, zero_point}, input.dtype());
 }
 Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
                  double eps, double scale, int64_t zero_point) {
   const char* op = "quantized::group_norm";
-  static const OperatorHandle kNorm("aten::group_norm", "");
   perTensorQuantizerOf(op, input);
-  return quantize(op, kNorm(dequantize(op, input), groups, weight, bias, eps), {scale, zero_point},
-                  input.dtype());
+  return quantize(op, ops::groupNorm(dequantize(op, input), groups, weight, bias, eps),
+                  {scale, zero_point}, input.dtype());
 }
 Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps,
                     double scale, int64_t zero_point) {

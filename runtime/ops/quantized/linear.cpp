@@ -1,8 +1,7 @@
 // Quantized linear layers.
-#include <span>
 
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/choose_grid.h"
 #include "runtime/ops/quantized/requantize.h"
 
@@ -185,13 +184,13 @@ Tensor linearDynamic(const char* op, const Tensor& x, const LinearParams& layer,
 }
 
 Tensor linearHalf(const char* op, const Tensor& x, const LinearParams& layer, bool relu) {
-  static const OperatorHandle kLinear("aten::linear", ""), kRelu("aten::relu", "");
+  static const OperatorHandle kLinear{"aten::linear", ""};
   WICK_CHECK(layer.isHalf(), "{}: expected a layer of float16 weights, got one of int8", op);
   WICK_CHECK(x.kind() == TensorKind::Dense && x.dtype() == DType::Float,
              "{}: expected a float32 input, got {}", op, x.describe());
   resultSizes(op, x, layer);
   const Tensor result = kLinear(x, layer.weight, layer.bias);
-  return relu ? kRelu(result) : result;
+  return relu ? ops::relu(result) : result;
 }
 
 }  // namespace wick::ops::quantized

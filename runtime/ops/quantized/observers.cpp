@@ -67,8 +67,6 @@ void observe(const Tensor& rows, const Observer& o, double constant, int64_t lea
   }
 }
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 Pair withMask(const Tensor& self, const Tensor& observer_on, const Tensor& fake_on,
               const Tensor& running_min, const Tensor& running_max, const Tensor& scale,
               const Tensor& zero_point, double constant, int64_t least, int64_t most, int64_t axis,

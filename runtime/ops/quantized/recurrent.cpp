@@ -2,7 +2,6 @@
 #include "runtime/ops/layers/recurrent.h"
 
 #include "ir/operator.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/packed_params.h"
 
 namespace wick::ops::quantized {
@@ -38,9 +37,6 @@ std::vector<Weights> weightsOf(const char* op, const IValue& params) {
 }
 
 // ---- layers ----
-
-using Triple = std::tuple<Tensor, Tensor, Tensor>;
-using Pair = std::tuple<Tensor, Tensor>;
 
 Triple lstmInput(const Tensor& input, const std::vector<Tensor>& hx, const IValue& params,
                  bool biases, int64_t layers, double dropout, bool train, bool bidirectional,

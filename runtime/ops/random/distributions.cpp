@@ -14,8 +14,6 @@ namespace wick::ops {
 
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 // Marsaglia and Tsang (2000); shapes below one are drawn at one more and scaled.
 double gammaOf(double shape, Generator& g) {
   double scale = 1;
@@ -162,11 +160,10 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
 }
 
 Pair nativeDropout(const Tensor& input, double p, std::optional<bool> train) {
-  static const OperatorHandle kBernoulli("aten::bernoulli", "p");
   if (input.numel() == 0) return {input, Tensor::empty(input.sizes(), input.dtype())};
   if (!train.value_or(true)) return {input, Tensor::full(input.sizes(), 1, DType::Bool)};
   checkDropout(p);
-  Tensor mask = kBernoulli(Tensor::emptyLike(input, DType::Bool), 1 - p);
+  Tensor mask = ops::bernoulli(Tensor::emptyLike(input, DType::Bool), 1 - p);
   const double scale = p == 1 ? 0 : 1 / (1 - p);
   return {mulScalar(mul(input, mask), scale), mask};
 }
@@ -175,8 +172,7 @@ Pair nativeDropout(const Tensor& input, double p, std::optional<bool> train) {
 Tensor rreluWithNoise(const Tensor& self, const Tensor& noise, const Scalar& lower,
                       const Scalar& upper, bool training, Generator* g) {
   if (!training) {
-    static const OperatorHandle kLeakyRelu("aten::leaky_relu", "");
-    return kLeakyRelu(self, (lower.toDouble() + upper.toDouble()) / 2);
+    return ops::leakyRelu(self, (lower.toDouble() + upper.toDouble()) / 2);
   }
   const char* op = "rrelu_with_noise";
   WICK_CHECK(noise.dtype() == self.dtype() && std::ranges::equal(noise.sizes(), self.sizes()),
@@ -200,8 +196,7 @@ Tensor rreluWithNoise(const Tensor& self, const Tensor& noise, const Scalar& low
 }
 
 Tensor normalFunctional(const Tensor& self, double mean, double std, Generator* g) {
-  static const OperatorHandle kNormal("aten::normal_", "");
-  return kNormal(self.clone(), mean, std, IValue(GeneratorRef(g)));
+  return ops::normalInto(self.clone(), mean, std, IValue(GeneratorRef(g)));
 }
 
 constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;

@@ -9,8 +9,8 @@
 #include "core/convert.h"
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/random/checks.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/tensors/out_forms.h"
@@ -117,8 +117,7 @@ bool drawnOnDevice(const OperatorHandle& op, const Tensor& t, Generator& g, cons
 }
 
 void fillUniform(const Tensor& t, double from, double to, Generator& g) {
-  static const OperatorHandle kUniform{"aten::uniform_", ""};
-  if (drawnOnDevice(kUniform, t, g, from, to)) return;
+  if (drawnOnDevice(ops::uniformInto, t, g, from, to)) return;
   if (isComplex(t.dtype())) {
     DimVector sizes(t.sizes());
     sizes.push_back(2);
@@ -197,8 +196,7 @@ void normalBlocks(T* data, int64_t n, double mean, double std, Generator& g) {
 
 void fillNormal(const Tensor& t, double mean, double std, Generator& g) {
   checkNormal(std);
-  static const OperatorHandle kNormal{"aten::normal_", ""};
-  if (drawnOnDevice(kNormal, t, g, mean, std)) return;
+  if (drawnOnDevice(ops::normalInto, t, g, mean, std)) return;
   if (isComplex(t.dtype())) {
     DimVector sizes(t.sizes());
     sizes.push_back(2);
@@ -233,8 +231,6 @@ Tensor normalInplace(const Tensor& self, double mean, double std, Generator* g) 
 // normal(mean, std) with tensors: mean + std * standard normal of the broadcast shape.
 Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, double std_number,
                 Generator& g) {
-  static const OperatorHandle kMul("aten::mul", "Tensor");
-  static const OperatorHandle kAdd("aten::add", "Tensor");
   DimVector shape = mean && std ? broadcastShapes(mean->sizes(), std->sizes())
                                 : DimVector((mean ? mean : std)->sizes());
   const DType dtype = (mean ? mean : std)->dtype();
@@ -246,13 +242,14 @@ Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, doubl
     for (int64_t i = 0; i < flat.numel(); ++i) negative |= flat.data<double>()[i] < 0;
     WICK_CHECK(!negative, "normal expects all elements of std >= 0.0");
     fillNormal(t, 0, 1, g);
-    t = kMul(t, *std).to(dtype);
+    t = ops::mul(t, *std).to(dtype);
   } else {
     fillNormal(t, 0, std_number, g);
   }
-  if (mean) return kAdd(t, *mean, Scalar(1)).to(dtype);
-  return mean_number == 0 ? t
-                          : kAdd(t, Tensor::scalar<double>(mean_number).to(t.dtype()), Scalar(1));
+  if (mean) return ops::add(t, *mean, Scalar(1)).to(dtype);
+  return mean_number == 0
+             ? t
+             : ops::add(t, Tensor::scalar<double>(mean_number).to(t.dtype()), Scalar(1));
 }
 Tensor normalTensorFloat(const Tensor& mean, double std, Generator* g) {
   checkNormal(std);

@@ -113,8 +113,6 @@ Tensor amin(const Tensor& self, const DimVector& dim, bool keepdim) {
   return extreme<false>("amin", self, dim, keepdim);
 }
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   DimVector dims = dim ? DimVector{*dim} : DimVector();
   // PyTorch keeps a dimension that a zero-dim tensor never had.

@@ -4,7 +4,6 @@
 #include "core/convert.h"
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::ops {
@@ -73,9 +72,7 @@ void countPoints(const Tensor& points, const Tensor& weights, const Tensors& edg
 // The same of points on another device, by operators.
 Tensor countElsewhere(const Tensor& self, const Tensors& edges, const Tensor& weight, bool density,
                       CellSearch how) {
-  static const OperatorHandle kSearch{"aten::searchsorted", "Tensor"}, kLess{"aten::lt", "Tensor"},
-      kOr{"aten::logical_or", ""}, kNan{"aten::isnan", ""}, kIndexAdd{"aten::index_add", ""},
-      kClamp{"aten::clamp", ""};
+  static const OperatorHandle kIndexAdd{"aten::index_add", ""};
   const auto dims = static_cast<int64_t>(edges.size());
   const Tensor points = self.reshape(DimVector{dims == 0 ? 0 : self.numel() / dims, dims});
   DimVector cells;
@@ -87,16 +84,17 @@ Tensor countElsewhere(const Tensor& self, const Tensors& edges, const Tensor& we
     const Tensor& edge = edges[static_cast<size_t>(d)];
     const Tensor v = points.select(1, d);
     const int64_t last = edge.numel() - 1;
-    const Tensor above = kSearch(edge, v, false, true);
-    Tensor cell = kClamp(addScalar(above, Scalar(int64_t{-1})), Scalar(0), Scalar(last - 1));
+    const Tensor above = ops::searchSorted(edge, v, false, true);
+    Tensor cell = ops::clamp(addScalar(above, Scalar(int64_t{-1})), Scalar(0), Scalar(last - 1));
     if (how == CellSearch::Divide) {
       const Tensor odd =
           Tensor::full(DimVector{}, static_cast<double>(std::min<int64_t>(1, last - 1)),
                        DType::Long, self.device());
-      cell = where(kNan(v), odd, cell);
+      cell = where(ops::isNan(v), odd, cell);
     }
     at = add(mulScalar(at, Scalar(last)), cell);
-    outside = kOr(outside, kOr(kLess(v, edge.select(0, 0)), kLess(edge.select(0, last), v)));
+    outside = ops::logicalOr(
+        outside, ops::logicalOr(ops::lt(v, edge.select(0, 0)), ops::lt(edge.select(0, last), v)));
   }
   const Tensor each = weight.defined() ? weight.reshape(DimVector{n})
                                        : Tensor::full(DimVector{n}, 1, self.dtype(), self.device());
@@ -153,10 +151,10 @@ Tensor countInto(const Tensor& self, const Tensors& edges, const Tensor& weight,
 
 // Points on the CPU that reach as far in each dimension as these.
 Tensor extremesOnCpu(const Tensor& self) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
   if (self.device().isCpu() || self.numel() == 0) return moveTo(self.contiguous(), Device());
   const Tensor points = self.reshape(DimVector{-1, self.sizes().back()});
-  const std::vector<Tensor> both = {kAmin(points, DimVector{0}), kAmax(points, DimVector{0})};
+  const std::vector<Tensor> both = {ops::amin(points, DimVector{0}),
+                                    ops::amax(points, DimVector{0})};
   return moveTo(stack(both, 0), Device());
 }
 

@@ -6,7 +6,7 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/reduce.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
@@ -61,14 +61,10 @@ Tensor moments(const char* op, bool root, const Tensor& self, const Dims& dims, 
   });
 }
 
-const OperatorHandle kMean{"aten::mean", "dim"};
-
-using Pair = std::tuple<Tensor, Tensor>;
-
 Pair withMean(const char* op, bool root, const Tensor& self, const Dims& dims, double correction,
               bool keepdim) {
   Tensor first = moments(op, root, self, dims, correction, keepdim);
-  return {first, kMean(self, dims.value_or(DimVector()), keepdim)};
+  return {first, ops::meanDims(self, dims.value_or(DimVector()), keepdim)};
 }
 
 // The operators over `kCompute`, one of those above.

@@ -81,14 +81,12 @@ namespace {
 
 // By other operators, for tensors of any device.
 Tensor normByOperators(const Tensor& x_in, double p, IntSpan dims, bool keepdim) {
-  static const OperatorHandle kAmax("aten::amax", ""), kAmin("aten::amin", ""),
-      kNe("aten::ne", "Scalar");
   const Tensor x = isComplex(x_in.dtype()) || p != 2 ? ops::abs(x_in) : x_in;
   const DType real = x.dtype();
   const DimVector all(dims);
   if (std::isinf(p) && p > 0 && x.numel() == 0) return ops::sumDims(x, all, keepdim);
-  if (std::isinf(p)) return (p > 0 ? kAmax : kAmin)(x, all, keepdim);
-  if (p == 0) return ops::sumDims(kNe(x, 0).to(real), all, keepdim);
+  if (std::isinf(p)) return (p > 0 ? ops::amax : ops::amin)(x, all, keepdim);
+  if (p == 0) return ops::sumDims(ops::neScalar(x, 0).to(real), all, keepdim);
   if (p == 1) return ops::sumDims(x, all, keepdim);
   if (p == 2) return ops::sqrt(ops::sumDims(ops::mul(x, x), all, keepdim));
   return ops::powScalar(ops::sumDims(ops::powScalar(x, Scalar(p)), all, keepdim), Scalar(1 / p));
@@ -190,10 +188,11 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
   Tensor norms = vectorNorm("renorm", self, p.toDouble(), others, true, std::nullopt);
   Tensor factors = norms.to(DType::Double);
   if (!norms.device().isCpu()) {
-    static const OperatorHandle kGt("aten::gt", "Scalar"), kReciprocal("aten::reciprocal", "");
-    const Tensor less = ops::mulScalar(kReciprocal(ops::addScalar(factors, 1e-7)), Scalar(limit));
+    const Tensor less =
+        ops::mulScalar(ops::reciprocal(ops::addScalar(factors, 1e-7)), Scalar(limit));
     const Tensor one = Tensor::full(DimVector{}, 1, DType::Double);
-    return ops::mul(self, ops::where(kGt(factors, Scalar(limit)), less, one).to(norms.dtype()));
+    return ops::mul(self,
+                    ops::where(ops::gtScalar(factors, Scalar(limit)), less, one).to(norms.dtype()));
   }
   for (int64_t i = 0; i < factors.numel(); ++i) {
     double& f = factors.data<double>()[i];

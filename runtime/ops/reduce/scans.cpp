@@ -136,7 +136,6 @@ Tensor neighbourSums(const Tensor& y, int64_t d) {
 
 Tensor integrate(const char* op, const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim,
                  bool cumulative) {
-  static const OperatorHandle kCumsum{"aten::cumsum", ""};
   int64_t d = wrapDim(dim, y.dim());
   WICK_CHECK(y.dim() > 0, "{}: expected a tensor of one or more dimensions", op);
   WICK_CHECK(!dx.isBool() && !dx.isComplex(), "{}: Currently, we only support dx as a real number.",
@@ -152,11 +151,11 @@ Tensor integrate(const char* op, const Tensor& y, const Tensor& x, const Scalar&
   if (x.defined()) {
     // An `x` of more dimensions than `y` counts them from the left too.
     Tensor areas = ops::mul(spacingOf(y, x, d), neighbourSums(y, d));
-    Tensor total = cumulative ? kCumsum(areas, d) : ops::sumDims(areas, DimVector{d});
+    Tensor total = cumulative ? ops::cumsum(areas, d) : ops::sumDims(areas, DimVector{d});
     return ops::divScalar(total, 2.0);
   }
   if (cumulative) {
-    return kCumsum(ops::mulScalar(neighbourSums(y, d), dx.toDouble() / 2), d);
+    return ops::cumsum(ops::mulScalar(neighbourSums(y, d), dx.toDouble() / 2), d);
   }
   Tensor ends = ops::mulScalar(ops::add(y.select(d, 0), y.select(d, -1)), 0.5);
   return ops::mulScalar(ops::sub(ops::sumDims(y, DimVector{d}), ends), dx.toDouble());

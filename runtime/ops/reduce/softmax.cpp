@@ -30,9 +30,8 @@ Tensor logSoftmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
 
 // Rows of nothing but -inf give zeros.
 Tensor safeSoftmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  static const OperatorHandle kAll("aten::all", "dim"), kEq("aten::eq", "Scalar");
   const Tensor out = ops::softmax(self, dim, dtype);
-  const Tensor hidden = kAll(kEq(self, -HUGE_VAL), dim, true);
+  const Tensor hidden = ops::allDim(ops::eqScalar(self, -HUGE_VAL), dim, true);
   return ops::maskedFill(out, hidden, 0.0);
 }
 
@@ -80,10 +79,8 @@ struct LogSumExpOp {
 
 // The largest real part is taken out of the sum; an infinite one is not.
 Tensor complexLogSumExp(const Tensor& x, const DimVector& dim, bool keepdim) {
-  static const OperatorHandle kAmax("aten::amax", ""), kIsInf("aten::isinf", ""),
-      kReal("aten::real", "");
-  Tensor most = kAmax(kReal(x), dim, true);
-  most = ops::maskedFill(most, kIsInf(most), 0.0);
+  Tensor most = ops::amax(ops::real(x), dim, true);
+  most = ops::maskedFill(most, ops::isInf(most), 0.0);
   const Tensor sum = ops::sumDims(ops::exp(ops::sub(x, most)), dim, true);
   const Tensor out = ops::add(ops::log(sum), most);
   return keepdim ? out : ops::sumDims(out, dim, false);
@@ -122,8 +119,7 @@ Tensor logsumexp(const Tensor& self, const DimVector& dim, bool keepdim) {
 
 // Low precision is widened for the time of the computation, so that a gradient flows through.
 Tensor narrowed(const Tensor& t, DType dtype) {
-  static const OperatorHandle kTo("aten::to", "dtype");
-  return t.dtype() == dtype ? t : kTo(t, dtype);
+  return t.dtype() == dtype ? t : ops::toDType(t, dtype);
 }
 Tensor widened(const Tensor& t) {
   return isReducedFloat(t.dtype()) ? narrowed(t, DType::Float) : t;

@@ -2,6 +2,7 @@
 #include "core/budget.h"
 #include "core/sparse_form.h"
 #include "ir/operator.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/sparse/coordinates.h"
 
 namespace wick::ops::sparse {
@@ -28,9 +29,8 @@ Tensor cooTensor(const Tensor& indices, const Tensor& values, IntSpan size,
                  std::optional<bool> coalesced) {
   Tensor made = makeSparseCoo(indices, withEntries(values), size, false);
   if (!coalesced.value_or(false)) return made;
-  static const OperatorHandle kEqual("aten::equal", "");
   const Coordinates sorted = coalesce(coordinatesOf("sparse_coo_tensor", made));
-  WICK_CHECK(kEqual.all(sorted.indices, indices)[0].toBool(),
+  WICK_CHECK(ops::equal.all(sorted.indices, indices)[0].toBool(),
              "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
   return makeSparseCoo(indices, withEntries(values), size, true);
 }
@@ -288,9 +288,8 @@ Tensor spdiags(const Tensor& diagonals, const Tensor& offsets, DimVector shape, 
   }
   const auto count = static_cast<int64_t>(rows.size());
   rows.insert(rows.end(), columns.begin(), columns.end());
-  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
-  const Tensor values = kIndexSelect(lines.contiguous().view(DimVector{lines.numel()}), int64_t{0},
-                                     indexTensor(from, DimVector{count}));
+  const Tensor values = ops::indexSelect(lines.contiguous().view(DimVector{lines.numel()}),
+                                         int64_t{0}, indexTensor(from, DimVector{count}));
   Tensor made = makeSparseCoo(indexTensor(rows, DimVector{2, count}), values, shape, false);
   if (layout.isNone() || layout.toInt() == static_cast<int64_t>(SparseLayout::Coo)) return made;
   const auto which = static_cast<SparseLayout>(layout.toInt());

@@ -2,6 +2,7 @@
 #include "core/sparse_form.h"
 #include "ir/operator.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/sparse/coordinates.h"
 
 namespace wick::ops::sparse {
@@ -21,9 +22,6 @@ Coordinates fromDense(const Tensor& self, int64_t sparse_dim) {
   WICK_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to self.dim()");
   WICK_CHECK(sparse_dim > 0 || self.dim() == 0, "sparse_dim must be >0 if dimensionality > 0");
   WICK_CHECK(sparse_dim >= 0, "sparse_dim must not be negative, got {}", sparse_dim);
-  static const OperatorHandle kNonZero{"aten::ne", "Scalar"};
-  static const OperatorHandle kAnyAlong{"aten::any", "dim"};
-  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
   const auto leading = static_cast<size_t>(sparse_dim);
   DimVector value_sizes{0};
   for (const int64_t s : self.sizes().subspan(leading)) value_sizes.push_back(s);
@@ -34,13 +32,13 @@ Coordinates fromDense(const Tensor& self, int64_t sparse_dim) {
   const int64_t outer = checkedNumel(self.sizes().subspan(0, leading));
   const int64_t inner = checkedNumel(self.sizes().subspan(leading));
   const Tensor rows = self.detach().contiguous().view(DimVector{outer, inner});
-  Tensor mask = kNonZero(rows, Scalar(int64_t{0}));
-  mask = inner == 1 ? mask.view(DimVector{outer}) : kAnyAlong(mask, int64_t{1}, false);
+  Tensor mask = ops::neScalar(rows, Scalar(int64_t{0}));
+  mask = inner == 1 ? mask.view(DimVector{outer}) : ops::anyDim(mask, int64_t{1}, false);
   const Tensor indices =
       nonzeroPositions(mask.contiguous().view(self.sizes().subspan(0, leading))).transpose(0, 1);
   const Tensor at = nonzeroPositions(mask.contiguous()).contiguous().view(DimVector{-1});
   value_sizes[0] = at.numel();
-  const Tensor values = kIndexSelect(rows, int64_t{0}, at).contiguous().view(value_sizes);
+  const Tensor values = ops::indexSelect(rows, int64_t{0}, at).contiguous().view(value_sizes);
   return {indices.contiguous(), values, DimVector(self.sizes()), true};
 }
 
@@ -118,9 +116,8 @@ Tensor denseBackward(const Tensor& grad, const Tensor& input, std::optional<bool
                toString(form.layout));
     return toLayout("to_dense_backward", grad, form.layout, kOne);
   }
-  static const OperatorHandle kMask{"aten::sparse_mask", ""};
-  if (!isSparseCoo(input)) return kMask(grad, input);
-  return kMask(grad, toTensor(coalesce(coordinatesOf("to_dense_backward", input))));
+  if (!isSparseCoo(input)) return ops::sparseMask(grad, input);
+  return ops::sparseMask(grad, toTensor(coalesce(coordinatesOf("to_dense_backward", input))));
 }
 
 // ---- copies ----

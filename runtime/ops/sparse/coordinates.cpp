@@ -7,20 +7,18 @@
 #include "core/dtype_dispatch.h"
 #include "core/memory_limit.h"
 #include "core/wrapped.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::ops::sparse {
 
 namespace {
-
-const OperatorHandle kSort{"aten::sort", "stable"};
-const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
 // The numbers of the entries in ascending order of the keys.
 Positions ascending(const Positions& keys) {
   Positions order(keys.size());
   std::iota(order.begin(), order.end(), 0);
   if (std::is_sorted(keys.begin(), keys.end())) return order;
-  const Tensor sorted = kSort
+  const Tensor sorted = ops::sortStable
                             .all(indexTensor(keys, DimVector{static_cast<int64_t>(keys.size())}),
                                  true, int64_t{0}, false)[1]
                             .toTensor()
@@ -135,8 +133,8 @@ Positions places(const Coordinates& c) {
 
 Coordinates entries(const Coordinates& c, const Positions& which) {
   const Tensor index = indexTensor(which, DimVector{static_cast<int64_t>(which.size())});
-  return {kIndexSelect(c.indices, int64_t{1}, index).contiguous(),
-          kIndexSelect(c.values, int64_t{0}, index).contiguous(), c.sizes, false};
+  return {ops::indexSelect(c.indices, int64_t{1}, index).contiguous(),
+          ops::indexSelect(c.values, int64_t{0}, index).contiguous(), c.sizes, false};
 }
 
 Coordinates withValues(const Coordinates& c, const Tensor& values) {
@@ -197,7 +195,7 @@ Coordinates coalesce(const Coordinates& c) {
   Tensor values = Tensor::zeros(value_sizes, c.dtype());
   addRows(values, c.inner(), group, rows);
   const Tensor index = indexTensor(firsts, DimVector{value_sizes[0]});
-  return {kIndexSelect(c.indices, int64_t{1}, index).contiguous(), std::move(values), c.sizes,
+  return {ops::indexSelect(c.indices, int64_t{1}, index).contiguous(), std::move(values), c.sizes,
           true};
 }
 
@@ -270,7 +268,7 @@ Tensor compress(const char* op, const Coordinates& c, SparseLayout layout, IntSp
     std::iota(rows.begin(), rows.end(), 0);
     std::swap(rows[batch_dim], rows[batch_dim + 1]);
     keys.indices =
-        kIndexSelect(keys.indices, int64_t{0}, indexTensor(rows, DimVector{keys.sparseDim()}))
+        ops::indexSelect(keys.indices, int64_t{0}, indexTensor(rows, DimVector{keys.sparseDim()}))
             .contiguous();
     std::swap(keys.sizes[batch_dim], keys.sizes[batch_dim + 1]);
     keys = entries(keys, ascending(places(keys)));

@@ -6,6 +6,7 @@
 #include "core/budget.h"
 #include "core/sparse_form.h"
 #include "ir/operator.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/sparse/coordinates.h"
 
@@ -89,9 +90,8 @@ int compareAt(const Coordinates& a, int64_t i, const Coordinates& b, int64_t j) 
 }
 
 Tensor scaled(const Tensor& values, const Scalar& alpha) {
-  static const OperatorHandle kMul{"aten::mul", "Scalar"};
   if (!alpha.isComplex() && alpha.toDouble() == 1) return values;
-  return kMul(values, alpha).to(values.dtype());
+  return ops::mulScalar(values, alpha).to(values.dtype());
 }
 
 // Both lists are walked at once; where they meet an entry of either is joined.
@@ -116,12 +116,10 @@ Coordinates joined(const Coordinates& a, const Coordinates& b) {
     }
     ++n;
   }
-  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
-  static const OperatorHandle kCat{"aten::cat", ""};
-  const Tensor all = kCat(std::vector<Tensor>{a.indices, b.indices}, int64_t{1});
+  const Tensor all = ops::cat(std::vector<Tensor>{a.indices, b.indices}, int64_t{1});
   DimVector value_sizes(a.values.sizes());
   value_sizes[0] = n;
-  out.indices = kIndexSelect(all, int64_t{1}, indexTensor(from, DimVector{n})).contiguous();
+  out.indices = ops::indexSelect(all, int64_t{1}, indexTensor(from, DimVector{n})).contiguous();
   out.values = Tensor::zeros(value_sizes, a.dtype());
   out.sizes = a.sizes;
   addRows(out.values, a.inner(), a_at, a.values);
@@ -203,8 +201,7 @@ Tensor written(const char* op, const Tensor& self, const Tensor& result) {
   }
   Tensor own = result;
   if (result.dtype() != self.dtype()) {
-    static const OperatorHandle kTo{"aten::to", "dtype"};
-    own = kTo(result, self.dtype());
+    own = ops::toDType(result, self.dtype());
   }
   self.impl()->takeOver(*own.impl());
   return self;
@@ -224,10 +221,9 @@ Coordinates timesDense(const char* op, const Coordinates& c, const Tensor& dense
              "{}: a dense tensor of sizes {} cannot be broadcast to sparse sizes {}", op,
              formatInts(dense.sizes()), formatInts(c.sizes));
   const Tensor expanded = dense.expand(c.sizes);
-  static const OperatorHandle kIndex{"aten::index", "Tensor"};
   std::vector<Tensor> at;
   for (int64_t d = 0; d < c.sparseDim(); ++d) at.push_back(c.indices.select(0, d));
-  const Tensor picked = at.empty() ? expanded.unsqueeze(0) : kIndex(expanded, at);
+  const Tensor picked = at.empty() ? expanded.unsqueeze(0) : ops::index(expanded, at);
   return withValues(c, ops::mul(c.values, picked.to(c.dtype())));
 }
 

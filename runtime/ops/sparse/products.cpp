@@ -1,16 +1,15 @@
 // Matrix products with sparse factors. Each entry of a sparse matrix adds a multiple of a row of
 // the dense one to a row of the result; rows of the result are split among threads.
 #include <algorithm>
-#include <complex>
 
 #include "core/budget.h"
 #include "core/dtype_dispatch.h"
-#include "core/memory_limit.h"
 #include "core/parallel.h"
 #include "core/sparse_form.h"
 #include "core/wrapped.h"
 #include "ir/operator.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/sparse/coordinates.h"
 
 namespace wick::ops::sparse {
@@ -70,8 +69,7 @@ Tensor sparseTimesDense(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 Tensor transposed(const Tensor& t) {
-  static const OperatorHandle kTranspose{"aten::transpose", "int"};
-  return kTranspose(t, int64_t{0}, int64_t{1});
+  return ops::transpose(t, int64_t{0}, int64_t{1});
 }
 
 Tensor denseTimesSparse(const char* op, const Tensor& a, const Tensor& b) {
@@ -157,7 +155,6 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
 // beta * self + alpha * product; what self holds does not count when beta is 0.
 Tensor blended(const char* op, const Tensor& self, const Tensor& product, const Scalar& beta,
                const Scalar& alpha) {
-  static const OperatorHandle kExpand{"aten::expand", ""};
   const bool no_self = !beta.isComplex() && beta.toDouble() == 0;
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
   WICK_CHECK(isSparse(self) == isSparse(product), "{}: not available for {} + {}", op,

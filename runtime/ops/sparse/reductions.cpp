@@ -6,13 +6,12 @@
 #include "core/dtype_dispatch.h"
 #include "core/sparse_form.h"
 #include "ir/operator.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/sparse/coordinates.h"
 
 namespace wick::ops::sparse {
 
 namespace {
-
-const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
 // Which dimensions are reduced; RuntimeError for one that is named twice or does not exist.
 std::vector<bool> reducedDims(const char* op, IntSpan dims, int64_t num_dims) {
@@ -55,10 +54,10 @@ Tensor sumAlong(const Coordinates& given, IntSpan dims) {
   out.values = (value_dims.empty() ? c.values : sumDims(c.values, IntSpan(value_dims), false));
   out.values = out.values.contiguous();
   const auto num_kept = static_cast<int64_t>(kept.size());
-  out.indices = num_kept == sparse_dim
-                    ? c.indices
-                    : kIndexSelect(c.indices, int64_t{0}, indexTensor(kept, DimVector{num_kept}))
-                          .contiguous();
+  out.indices = num_kept == sparse_dim ? c.indices
+                                       : ops::indexSelect(c.indices, int64_t{0},
+                                                          indexTensor(kept, DimVector{num_kept}))
+                                             .contiguous();
   out.sizes = std::move(sizes);
   out.coalesced = num_kept == sparse_dim;
   return toTensor(coalesce(out));
@@ -81,8 +80,7 @@ Tensor sparseSumBackward(const Tensor& grad, const Tensor& self, DimVector dim) 
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (reduced[d]) whole = whole.unsqueeze(static_cast<int64_t>(d));
   }
-  static const OperatorHandle kMask{"aten::sparse_mask", ""};
-  return kMask(whole.expand(c.sizes), toTensor(c));
+  return ops::sparseMask(whole.expand(c.sizes), toTensor(c));
 }
 
 Tensor valuesToReduce(const char* op, const Tensor& self) {
@@ -104,8 +102,6 @@ Tensor csrReduced(const Tensor& self, DimVector dim, bool keepdim, std::optional
   WICK_CHECK(keepdim, "reduction operations on CSR tensors with keepdim=False is unsupported");
   const std::vector<bool> reduced = reducedDims(kName, dim, 2);
   if (dim.empty()) return self;
-  static const OperatorHandle kProd{"aten::prod", "dim_int"};
-  static const OperatorHandle kTo{"aten::to", "dtype"};
   Coordinates c = coalesce(expandedOf(kName, self));
   if (dtype) {
     c = toDType(c, *dtype);
@@ -146,9 +142,8 @@ Tensor csrReduced(const Tensor& self, DimVector dim, bool keepdim, std::optional
 }
 
 Tensor any(const Tensor& self) {
-  static const OperatorHandle kAny{"aten::any", ""};
   if (!isSparseCoo(self)) refuseLayout("any", self);
-  return kAny(coalesce(coordinatesOf("any", self)).values);
+  return ops::any(coalesce(coordinatesOf("any", self)).values);
 }
 
 // ---- norms ----
@@ -207,7 +202,7 @@ int64_t linesAlong(const Coordinates& c, int64_t dim, Positions& line) {
   if (kept.empty() || c.count() == 0) return 1;
   const auto num_kept = static_cast<int64_t>(kept.size());
   others.indices =
-      kIndexSelect(c.indices, int64_t{0}, indexTensor(kept, DimVector{num_kept})).contiguous();
+      ops::indexSelect(c.indices, int64_t{0}, indexTensor(kept, DimVector{num_kept})).contiguous();
   const Positions at = places(others);
   Positions sorted = at;
   std::sort(sorted.begin(), sorted.end());
@@ -249,11 +244,10 @@ Tensor softmaxOf(const char* op, const Tensor& self, int64_t dim, std::optional<
   const int64_t along = wrapDim(dim, num_dims);
   WICK_CHECK(c.dtype() == DType::Float || c.dtype() == DType::Double,
              "{}: \"softmax\" not implemented for '{}'", op, scalarTypeName(c.dtype()));
-  static const OperatorHandle kLogSoftmax{"aten::log_softmax", "int"};
   if (along >= c.sparseDim()) {
     const int64_t within = along - c.sparseDim() + 1;
-    return toTensor(withValues(
-        c, log ? kLogSoftmax(c.values, within, IValue()) : softmax(c.values, within, IValue())));
+    return toTensor(withValues(c, log ? ops::logSoftmax(c.values, within, IValue())
+                                      : softmax(c.values, within, IValue())));
   }
   Positions line;
   const int64_t lines = linesAlong(c, along, line);
@@ -284,12 +278,12 @@ Tensor softmaxBackward(const Tensor& grad_output, const Tensor& output, int64_t 
                        const Tensor& self) {
   constexpr const char* kName =
       kLog ? "_sparse_log_softmax_backward_data" : "_sparse_softmax_backward_data";
-  static const OperatorHandle kMask{"aten::sparse_mask", ""};
   const Coordinates out = coalesce(coordinatesOf(kName, output));
   const Tensor whole = grad_output.kind() == TensorKind::Sparse
                            ? toDense(expandedOf(kName, grad_output))
                            : grad_output;
-  const Coordinates grad = toDType(coordinatesOf(kName, kMask(whole, toTensor(out))), out.dtype());
+  const Coordinates grad =
+      toDType(coordinatesOf(kName, ops::sparseMask(whole, toTensor(out))), out.dtype());
   const int64_t along = wrapDim(dim, std::max<int64_t>(self.dim(), 1));
   if (along >= out.sparseDim()) {
     static const OperatorHandle kPlain{"aten::_softmax_backward_data", ""};

@@ -5,7 +5,7 @@
 #include "core/budget.h"
 #include "core/sparse_form.h"
 #include "ir/operator.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/sparse/coordinates.h"
 #include "runtime/ops/views/moved_dims.h"
 
@@ -13,13 +13,10 @@ namespace wick::ops::sparse {
 
 namespace {
 
-const OperatorHandle kIndexSelect{"aten::index_select", ""};
-const OperatorHandle kCat{"aten::cat", ""};
-
 Tensor pickRows(const Tensor& indices, const DimVector& rows) {
   const Positions which(rows.begin(), rows.end());
   const Tensor index = indexTensor(which, DimVector{static_cast<int64_t>(which.size())});
-  return kIndexSelect(indices, int64_t{0}, index).contiguous();
+  return ops::indexSelect(indices, int64_t{0}, index).contiguous();
 }
 
 // ---- order of dimensions ----
@@ -140,8 +137,7 @@ Tensor selectCompressed(const Tensor& self, int64_t dim, int64_t index) {
   WICK_CHECK(batch == 0 && !isBlocked(form.layout),
              "select(): selecting rows or columns is not implemented for batched or blocked sparse "
              "compressed tensors");
-  static const OperatorHandle kSelect{"aten::select", "int"};
-  return kSelect(toTensor(coalesce(expandedOf("select", self))), dim, index);
+  return ops::select(toTensor(coalesce(expandedOf("select", self))), dim, index);
 }
 
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
@@ -212,8 +208,8 @@ Tensor indexSelect(const Tensor& self, int64_t dim, const Tensor& index) {
   sizes[d] = wide.numel();
   if (d >= c.sparseDim()) {
     const Tensor checked = indexTensor(wanted, DimVector{wide.numel()});
-    return makeSparseCoo(c.indices, kIndexSelect(c.values, d - c.sparseDim() + 1, checked), sizes,
-                         false);
+    return makeSparseCoo(c.indices, ops::indexSelect(c.values, d - c.sparseDim() + 1, checked),
+                         sizes, false);
   }
   // The entries in order of their index along d, and where those of each index begin.
   Positions order(static_cast<size_t>(c.count()));
@@ -277,7 +273,7 @@ Tensor unsqueeze(const Tensor& self, int64_t dim) {
   const std::vector<Tensor> rows{c.indices.narrow(0, 0, d),
                                  Tensor::zeros(DimVector{1, c.count()}, DType::Long),
                                  c.indices.narrow(0, d, c.sparseDim() - d)};
-  return makeSparseCoo(kCat(rows, int64_t{0}), c.values, sizes, false);
+  return makeSparseCoo(ops::cat(rows, int64_t{0}), c.values, sizes, false);
 }
 
 // ---- joining ----
@@ -338,7 +334,7 @@ Tensor cat(std::vector<Tensor> tensors, int64_t dim) {
     indices.push_back(own);
     values.push_back(part);
   }
-  return makeSparseCoo(kCat(indices, int64_t{1}), kCat(values, int64_t{0}), sizes, false);
+  return makeSparseCoo(ops::cat(indices, int64_t{1}), ops::cat(values, int64_t{0}), sizes, false);
 }
 
 Tensor stack(std::vector<Tensor> tensors, int64_t dim) {
@@ -401,8 +397,8 @@ Tensor broadcastTo(const Tensor& self, DimVector size) {
       rest /= size[repeated[k]];
     }
   }
-  const Tensor values =
-      kIndexSelect(c.values.expand(value_sizes), int64_t{0}, indexTensor(from, DimVector{total}));
+  const Tensor values = ops::indexSelect(c.values.expand(value_sizes), int64_t{0},
+                                         indexTensor(from, DimVector{total}));
   return makeSparseCoo(indices, values, size, false);
 }
 
@@ -447,10 +443,9 @@ Tensor mask(const Tensor& self, const Tensor& mask) {
     return compress("sparse_mask", shared, form.layout, kOne);
   }
   const Coordinates c = expandedOf("sparse_mask", mask);
-  static const OperatorHandle kIndex{"aten::index", "Tensor"};
   std::vector<Tensor> at;
   for (int64_t d = 0; d < c.sparseDim(); ++d) at.push_back(c.indices.select(0, d));
-  const Tensor values = at.empty() ? self.unsqueeze(0) : kIndex(self, at);
+  const Tensor values = at.empty() ? self.unsqueeze(0) : ops::index(self, at);
   if (form.isCoo()) return toTensor(withValues(c, values));
   return withCompressedValues(mask, values.reshape(form.values.sizes()));
 }

@@ -1,13 +1,12 @@
 // Operators that make tensors of one value or of none: empty, zeros, ones, full, their _like and
 // new_ forms, and filling in place.
-#include <cstring>
 
 #include "core/budget.h"
 #include "core/device_backend.h"
 #include "core/sparse_form.h"
 #include "core/wrapped.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
@@ -128,8 +127,7 @@ Tensor zeroPlainly(const Tensor& self) {
   return fillWith(self, 0);
 }
 Tensor dimArange(const Tensor& like, int64_t dim) {
-  static const OperatorHandle kArange("aten::arange", "");
-  return kArange(Scalar(like.size(dim)));
+  return ops::arange(Scalar(like.size(dim)));
 }
 
 Tensor fillDiagonal(const Tensor& self, Scalar value, bool wrap) {

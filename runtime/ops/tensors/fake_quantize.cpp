@@ -37,8 +37,6 @@ void checkChannelGrids(const char* op, const Tensor& self, const Tensor& scale,
 
 namespace {
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 // The grid scale * (q - zero_point) for integers q in [least, most].
 struct Grid {
   float scale;

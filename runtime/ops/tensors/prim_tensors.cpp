@@ -4,8 +4,7 @@
 #include "core/device_backend.h"
 #include "core/number_range.h"
 #include "core/scalar.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/typed.h"
 
 namespace wick::ops {
@@ -80,8 +79,7 @@ Tensor numToTensor(const Scalar& s) {
 Tensor placed(Tensor t, std::optional<DType> dtype, std::optional<Device> device) {
   if (dtype) t = t.to(*dtype);
   if (device && *device != t.device()) {
-    static const OperatorHandle kTo("aten::to", "device");
-    t = kTo(t, *device, t.dtype());
+    t = ops::toDevice(t, *device, t.dtype());
   }
   return t;
 }

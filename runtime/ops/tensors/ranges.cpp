@@ -9,8 +9,8 @@
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"
 #include "runtime/kernels/pointwise.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
@@ -250,10 +250,9 @@ Tensor triangle(const Tensor& self, int64_t diagonal, Out out) {
              kUpper ? "triu" : "tril");
   if (out && out.tensor->isSame(self) && distinctElements(self).numel() != self.numel()) {
     // An element that stands for several goes when one of them does.
-    static const OperatorHandle kMaskedFill("aten::masked_fill_", "Scalar");
-    static const OperatorHandle kNot("aten::logical_not", "");
     Tensor all = Tensor::full(self.sizes().subspan(self.sizes().size() - 2), 1, DType::Bool);
-    return kMaskedFill(self, kNot(triangle<kUpper>(all, diagonal, Out{})), Scalar(0));
+    return ops::maskedFillInto(self, ops::logicalNot(triangle<kUpper>(all, diagonal, Out{})),
+                               Scalar(0));
   }
   Tensor t = self.clone(MemoryFormat::Contiguous);
   int64_t rows = self.size(-2);

@@ -1,14 +1,12 @@
 // Operators on lists. A list's elements are values of one static type; overloads by element type
 // exist where equality or order decides.
 #include <algorithm>
-#include <cmath>
 
 #include "core/budget.h"
 #include "core/memory_limit.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/typed.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/values/order.h"
 
 namespace wick::ops {
@@ -169,9 +167,8 @@ bool same(const IValue& a, const IValue& b) {
   thread_local Pace pace;
   pace.step();
   if (a.isTensor() && b.isTensor()) {
-    static const OperatorHandle kEq("aten::eq", "Tensor");
     if (a.isSame(b)) return true;
-    Tensor equal = kEq(a.toTensor(), b.toTensor());
+    Tensor equal = ops::eq(a.toTensor(), b.toTensor());
     WICK_CHECK(equal.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     return equal.item<bool>();
   }

@@ -8,7 +8,7 @@
 #include "core/counted_vector.h"
 #include "core/error.h"
 #include "core/paced.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::ops {
 
@@ -46,8 +46,7 @@ bool lessAt(const IValue& a, const IValue& b, int depth) {
     return sequenceLess(a.elements(), b.elements(), depth);
   }
   if (a.isTensor() && b.isTensor()) {
-    static const OperatorHandle kLess("aten::lt", "Tensor");
-    Tensor less = kLess(a.toTensor(), b.toTensor());
+    Tensor less = ops::lt(a.toTensor(), b.toTensor());
     WICK_CHECK(less.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     return less.item<bool>();
   }
@@ -58,7 +57,7 @@ bool lessAt(const IValue& a, const IValue& b, int depth) {
                      "TypeError");
 }
 
-bool isNan(const IValue& v) {
+bool holdsNan(const IValue& v) {
   return v.isDouble() && std::isnan(v.rawDouble());
 }
 
@@ -91,7 +90,7 @@ void sortValues(std::vector<IValue>& values, bool reverse) {
              values[0].type()->annotation());
   std::vector<IValue> sorted = values;
   auto before = [&](const IValue& a, const IValue& b) {
-    if (isNan(a) || isNan(b)) return !isNan(a);
+    if (holdsNan(a) || holdsNan(b)) return !holdsNan(a);
     return reverse ? lessThan(b, a) : lessThan(a, b);
   };
   Pace pace;

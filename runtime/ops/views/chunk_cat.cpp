@@ -8,7 +8,6 @@ namespace {
 // Each chunk as one row behind the leading dimensions; a tensor that does not divide is padded with
 // zeros.
 Tensor chunkCat(const std::vector<Tensor>& tensors, int64_t dim, int64_t num_chunks) {
-  static const OperatorHandle kPad("aten::constant_pad_nd", "");
   WICK_CHECK(!tensors.empty(), "_chunk_cat expects a non-empty input tensor list");
   WICK_CHECK(num_chunks >= 1, "_chunk_cat expects positive num_chunks, got {}", num_chunks);
   const Tensor& first = tensors[0];
@@ -29,12 +28,11 @@ Tensor chunkCat(const std::vector<Tensor>& tensors, int64_t dim, int64_t num_chu
                "_chunk_cat: num_chunks is too large: {}", num_chunks);
     DimVector padding(static_cast<size_t>(2 * (t.dim() - d)), 0);
     padding.back() = padded - size;
-    const Tensor whole = padded == size ? t : kPad(t, padding, Scalar(0));
+    const Tensor whole = padded == size ? t : ops::constantPad(t, padding, Scalar(0));
     DimVector shape(t.sizes().first(static_cast<size_t>(d)));
     shape.push_back(num_chunks);
     shape.push_back(-1);
-    static const OperatorHandle kReshape("aten::reshape", "");
-    parts.push_back(kReshape(whole, shape));
+    parts.push_back(ops::reshape(whole, shape));
   }
   return ops::cat(parts, d + 1);
 }

@@ -77,8 +77,9 @@ std::vector<Tensor> unflattenTensors(const Tensor& flat, const std::vector<Tenso
 // Between zero and the largest number; not a number gives zero, as PyTorch's clamp at the end does.
 Tensor clampedToPositive(const Tensor& sum) {
   if (!sum.device().isCpu()) {
-    static const OperatorHandle kNan{"aten::isnan", ""}, kNumbers{"aten::nan_to_num", ""};
-    const Tensor numbers = isFloating(sum.dtype()) ? maskedFill(sum, kNan(sum), Scalar(0)) : sum;
+    static const OperatorHandle kNumbers{"aten::nan_to_num", ""};
+    const Tensor numbers =
+        isFloating(sum.dtype()) ? maskedFill(sum, ops::isNan(sum), Scalar(0)) : sum;
     return isFloating(sum.dtype()) ? kNumbers(relu(numbers)) : relu(numbers);
   }
   Tensor t = sum.contiguous();
@@ -187,10 +188,8 @@ constexpr OperatorRecord kRecords[] = {
      WICK_LAMBDA([](const Tensor& t) { return conj(t); })},
     {"aten::_neg_view_copy(Tensor self) -> Tensor",
      WICK_LAMBDA([](const Tensor& t) { return neg(t); })},
-    {"aten::_saturate_weight_to_fp16(Tensor weight) -> Tensor", WICK_LAMBDA([](const Tensor& t) {
-       static const OperatorHandle kClamp("aten::clamp", "");
-       return kClamp(t, -65504.0, 65504.0);
-     })},
+    {"aten::_saturate_weight_to_fp16(Tensor weight) -> Tensor",
+     WICK_LAMBDA([](const Tensor& t) { return ops::clamp(t, -65504.0, 65504.0); })},
     {"aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
      WICK_LAMBDA([](const Tensor& t, std::optional<DType> dtype, IValue) {
        return t.to(dtype.value_or(t.dtype()));

@@ -5,8 +5,8 @@
 #include "core/paced.h"
 #include "core/parallel.h"
 #include "runtime/kernels/remap.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -182,19 +182,17 @@ Tensor tile(const Tensor& self, DimVector dims) {
 
 // expandCounts() of int64 counts on another device, by operators.
 Tensor expandElsewhere(const Tensor& counts, std::optional<int64_t> output_size) {
-  static const OperatorHandle kCumsum{"aten::cumsum", ""}, kAmin{"aten::amin", ""},
-      kSearch{"aten::searchsorted", "Tensor"}, kAdd{"aten::add", "Scalar"};
-  const Tensor sums = kCumsum(counts, 0);
-  WICK_CHECK(kAmin(counts).item<int64_t>() >= 0, "repeats can not be negative");
+  const Tensor sums = ops::cumsum(counts, 0);
+  WICK_CHECK(ops::amin(counts).item<int64_t>() >= 0, "repeats can not be negative");
   // A sum that overflows turns negative.
-  WICK_CHECK(kAmin(sums).item<int64_t>() >= 0, "repeat_interleave: the result is too large");
+  WICK_CHECK(ops::amin(sums).item<int64_t>() >= 0, "repeat_interleave: the result is too large");
   const auto total = sums.select(0, sums.numel() - 1).item<int64_t>();
   WICK_CHECK(!output_size || *output_size == total,
              "repeat_interleave: expected an output of size {}, the repeats add up to {}",
              output_size.value_or(0), total);
   const Tensor ones = Tensor::full(DimVector{total}, 1, DType::Long, counts.device());
-  const Tensor places = kAdd(kCumsum(ones, 0), Scalar(int64_t{-1}));
-  return kSearch(sums, places, false, true);
+  const Tensor places = ops::addScalar(ops::cumsum(ones, 0), Scalar(int64_t{-1}));
+  return ops::searchSorted(sums, places, false, true);
 }
 
 // How often each index occurs, as the list of the indices.
@@ -245,8 +243,7 @@ Tensor repeatInterleave(const Tensor& self, const Tensor& repeats, std::optional
              "repeats must have the same size as input along dim");
   Tensor index = expandCounts(counts, output_size);
   if (!input.device().isCpu()) {
-    static const OperatorHandle kSelect{"aten::index_select", ""};
-    return kSelect(input, d, index);
+    return ops::indexSelect(input, d, index);
   }
   DimVector sizes(input.sizes());
   sizes[d] = index.numel();
@@ -313,8 +310,7 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
 
 Tensor flip(const Tensor& self, DimVector dims) {
   if (!self.device().isCpu()) {
-    static const OperatorHandle kFlip{"aten::flip", ""};
-    return kFlip(self, dims);
+    return ops::flip(self, dims);
   }
   std::vector<OffsetTable> tables = offsetTables(self);
   std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1, false);

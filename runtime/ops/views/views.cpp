@@ -3,8 +3,8 @@
 
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
 #include "runtime/ops/views/moved_dims.h"
 
@@ -260,8 +260,7 @@ Tensor conjugated(const Tensor& t) {
     for (const int64_t stride : out.strides()) strides.push_back(2 * stride);
     const Tensor imaginary = Tensor::fromStorage(out.storage(), toRealType(out.dtype()),
                                                  out.sizes(), strides, 2 * out.offset() + 1);
-    static const OperatorHandle kNeg{"aten::neg", ""};
-    imaginary.copyFrom(kNeg(imaginary));
+    imaginary.copyFrom(ops::neg(imaginary));
     return out;
   }
   dispatch<kComplexes>("adjoint", t.dtype(), [&]<class T>() -> void {

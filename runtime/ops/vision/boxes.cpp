@@ -6,7 +6,7 @@
 #include "core/dtype_dispatch.h"
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/vision/regions.h"
 
 namespace wick::ops::vision {
@@ -31,11 +31,11 @@ namespace {
 // scores keep their order.
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   checkBoxes(boxes, scores);
-  static const OperatorHandle kSort{"aten::sort", "stable"};
   const int64_t count = boxes.size(0);
   CountedVector<int64_t> kept;
   dispatch<kFloats>("nms", boxes.dtype(), [&]<class T>() {
-    const Tensor sorted = kSort.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
+    const Tensor sorted =
+        ops::sortStable.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
     const int64_t* const order = sorted.data<int64_t>();
     // In the order of the scores, side by side for the inner loop.
     CountedVector<T> x1(count), y1(count), x2(count), y2(count), areas(count);

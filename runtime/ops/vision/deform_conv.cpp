@@ -208,8 +208,6 @@ const T* offsetsOf(const Geometry& g, const Operands& o, int64_t image) {
   return o.offset.data<T>() + image * 2 * g.offset_groups * g.taps() * g.places();
 }
 
-const OperatorHandle kBmm{"aten::bmm", ""};
-
 Tensor columnsFor(const Geometry& g, DType dtype) {
   return Tensor::empty(DimVector{g.groups, g.channels / g.groups * g.taps(), g.places()}, dtype);
 }
@@ -232,7 +230,7 @@ Tensor deformConv(const Tensor& input, const Tensor& weight, const Tensor& offse
       checkBudget();
       fillColumns(g, o.input.data<T>() + b * g.channels * g.plane(), offsetsOf<T>(g, o, b),
                   maskOf<T>(g, o, b), columns.data<T>());
-      const Tensor product = kBmm(o.weight, columns);
+      const Tensor product = ops::bmm(o.weight, columns);
       out.select(0, b).copyFrom(
           ops::add(product.view(DimVector{g.out_channels, g.places()}), bias.unsqueeze(1))
               .view(DimVector{g.out_channels, g.out_height, g.out_width}));
@@ -304,8 +302,8 @@ Gradients deformConvBackward(const Tensor& grad, const Tensor& input, const Tens
           rows.select(0, b).view(DimVector{g.groups, g.out_channels / g.groups, g.places()});
       const T* const image = o.input.data<T>() + b * g.channels * g.plane();
       fillColumns(g, image, offsetsOf<T>(g, o, b), maskOf<T>(g, o, b), columns.data<T>());
-      to_weight = ops::add(to_weight, kBmm(part, columns.transpose(1, 2)));
-      const Tensor back = Tensor(kBmm(o.weight.transpose(1, 2), part)).contiguous();
+      to_weight = ops::add(to_weight, ops::bmm(part, columns.transpose(1, 2)));
+      const Tensor back = Tensor(ops::bmm(o.weight.transpose(1, 2), part)).contiguous();
       const int64_t masks = g.offset_groups * g.taps() * g.places();
       scatterColumns(g, image, offsetsOf<T>(g, o, b), maskOf<T>(g, o, b), back.data<T>(),
                      to_input.data<T>() + b * g.channels * g.plane(),
