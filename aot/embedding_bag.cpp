@@ -1,8 +1,6 @@
 // Bags of embedding rows on the device "ahead".
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "aot/device.h"
 #include "aot/elements.h"
 #include "aot/recording.h"

@@ -11,7 +11,6 @@
 
 #include "aot/recording.h"
 #include "aot/refusal.h"
-#include "codegen/cpp/kernel_text.h"
 
 namespace wick::aot {
 

@@ -6,7 +6,6 @@
 #include "ir/device_kernels.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/operator_site.h"
-#include "runtime/fusion/split_walk.h"
 
 namespace wick::aot {
 

@@ -13,8 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <string_view>
 
 #include "aot/device.h"
 #include "aot/elements.h"

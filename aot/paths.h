@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "aot/recording.h"
 #include "core/ivalue.h"

@@ -1,7 +1,6 @@
 // Fake quantization on the device "ahead": rounding to the grid of a quantized type, in floating point.
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
 
 #include "aot/device.h"

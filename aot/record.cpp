@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <ranges>
-#include <string_view>
 
 #include "aot/build.h"
 #include "aot/data_numbers.h"

@@ -20,7 +20,6 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/formula_graph.h"
-#include "autograd/gradients.h"
 #include "autograd/loop_region.h"
 #include "autograd/region_derivative.h"
 #include "autograd/region_graphs.h"
@@ -29,7 +28,6 @@
 #include "autograd/saved_value.h"
 #include "autograd/tape.h"
 #include "core/error.h"
-#include "core/grad_mode.h"
 #include "passes/dead_code_elimination.h"
 #include "runtime/fusion/site_derivative.h"
 

@@ -11,7 +11,6 @@
 // gradients are wanted what a hook does is recorded.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/values/pairs.h"
 

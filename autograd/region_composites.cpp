@@ -2,13 +2,11 @@
 
 #include <map>
 #include <mutex>
-#include <string_view>
 
 #include "frontend/compile.h"
 #include "ir/depth.h"
 #include "ir/shape_facts.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/node_traits.h"
 #include "passes/pipeline.h"
 
 namespace wick::autograd {

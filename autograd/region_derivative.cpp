@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/executor/graph_executor.h"
-#include "runtime/interpreter/interpreter.h"
 
 namespace wick::autograd {
 

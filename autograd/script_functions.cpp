@@ -1,13 +1,11 @@
 // Checkpoints and functions with derivatives of their own, as programs write them
 // (frontend/emit_gradients.cpp).
 #include <algorithm>
-#include <mutex>
 
 #include "autograd/checkpoint.h"
 #include "autograd/custom_function.h"
 #include "autograd/tape.h"
 #include "core/error.h"
-#include "core/grad_mode.h"
 #include "ir/function_capsule.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"

@@ -2,8 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <limits>
 #include <new>
 
 #include "core/error_types.h"

@@ -7,7 +7,6 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/memory_limit.h"
-#include "core/stride_order.h"
 
 namespace wick {
 

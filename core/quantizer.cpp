@@ -1,7 +1,6 @@
 #include "core/quantizer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/error.h"
 

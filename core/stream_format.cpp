@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 
 #include "core/budget.h"
 #include "core/dtype_dispatch.h"

@@ -4,7 +4,6 @@
 #include <complex>
 #include <cstring>
 #include <limits>
-#include <numeric>
 
 #include "core/convert.h"
 #include "core/device_backend.h"

@@ -1,7 +1,6 @@
 #include "distributed/group.h"
 
 #include <chrono>
-#include <complex>
 #include <utility>
 
 #include "core/budget.h"

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <span>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>

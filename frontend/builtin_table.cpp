@@ -1,9 +1,7 @@
 #include "frontend/builtin_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <map>
 #include <unordered_map>
 
 #include "core/error.h"

@@ -1,6 +1,5 @@
 // Comparisons of containers by value, where there is no operator for their types: tuples, dicts,
 // lists of lists. The types must agree, so that a comparison that can never hold is still refused.
-#include "core/error.h"
 #include "frontend/ir_emitter.h"
 
 namespace wick {

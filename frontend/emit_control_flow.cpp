@@ -1,7 +1,6 @@
 // Branches and loops.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <set>
 

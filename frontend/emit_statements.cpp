@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
 #include "frontend/ir_emitter.h"
 

@@ -1,7 +1,5 @@
 #include "frontend/resolver.h"
 
-#include "core/error.h"
-
 namespace wick {
 
 namespace {

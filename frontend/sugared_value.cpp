@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/native_class.h"
-#include "frontend/builtin_functions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
 #include "frontend/schema_matching.h"

@@ -78,7 +78,6 @@
 #include <complex>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/error.h"
 #include "ir/function.h"
 
 namespace wick {

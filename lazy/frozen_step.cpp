@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
 #include "lazy/device_below.h"
 #include "lazy/immediate.h"
 

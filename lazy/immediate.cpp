@@ -3,7 +3,6 @@
 #include <unordered_map>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
 #include "lazy/device_below.h"

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/error.h"
 #include "ir/graph.h"
 #include "ir/shape_facts.h"
 #include "lazy/graph.h"

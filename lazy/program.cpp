@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <list>
-#include <string_view>
 #include <unordered_map>
 
 #include "core/budget.h"

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string_view>
 
-#include "core/error.h"
 #include "lazy/effects.h"
 
 namespace wick::lazy {

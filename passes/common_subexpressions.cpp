@@ -7,7 +7,6 @@
 //   %c = aten::mul(%a, %b)        %c = aten::mul(%a, %a)
 #include "passes/common_subexpressions.h"
 
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/keyed_hash.h"

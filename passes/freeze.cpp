@@ -10,7 +10,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/error.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/node_traits.h"

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/error.h"
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
 #include "passes/node_traits.h"

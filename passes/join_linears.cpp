@@ -12,7 +12,6 @@
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
 #include "ir/depth.h"
-#include "ir/shape_facts.h"
 #include "passes/layer_nodes.h"
 #include "passes/node_traits.h"
 #include "passes/propagate_types.h"

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/log.h"
 #include "ir/alias_db.h"
 #include "ir/depth.h"
 #include "ir/shape_facts.h"

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "python/call_plan.h"
 #include "python/eager.h"

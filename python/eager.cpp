@@ -6,7 +6,6 @@
 #include <array>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Files of values and tensors.
 #include "python/module.h"
 #include "python/pybind.h"
-#include "serialization/safetensors.h"
 #include "serialization/tensor_files.h"
 #include "serialization/torch_save.h"
 

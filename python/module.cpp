@@ -7,7 +7,6 @@
 #include "core/dtype.h"
 #include "core/grad_mode.h"
 #include "core/version.h"
-#include "python/convert.h"
 #include "python/interrupts.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"

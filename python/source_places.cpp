@@ -3,7 +3,6 @@
 #include <frameobject.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 namespace wick::python {

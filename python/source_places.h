@@ -1,7 +1,6 @@
 // Where in Python's files a call of the engine stands.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <unordered_map>
 

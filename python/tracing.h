@@ -5,8 +5,6 @@
 // operators and for arithmetic.
 #pragma once
 
-#include <vector>
-
 #include "python/call_plan.h"
 #include "python/object.h"
 #include "tracing/tracer.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "core/optimization_limit.h"
 #include "core/parallel.h"
 #include "ir/alias_db.h"

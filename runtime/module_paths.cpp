@@ -1,9 +1,7 @@
 #include "runtime/module_paths.h"
 
-#include <algorithm>
 #include <optional>
 
-#include "core/stack.h"
 #include "ir/graph.h"
 
 namespace wick {

@@ -1,7 +1,6 @@
 // The names under which classes and functions stand in an archive. Private to the Python printer.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>

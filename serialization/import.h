@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "frontend/compile_errors.h"
 #include "ir/function.h"

@@ -1,7 +1,6 @@
 // NumPy's .npy files.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "core/tensor.h"

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "core/budget.h"
 #include "core/error.h"

@@ -10,14 +10,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
-#include "core/source_origin.h"
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
+#include "core/source_origin.h"
 #include "serialization/pickler.h"
 #include "serialization/unpickler.h"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <cstring>
 #include <optional>
 #include <string_view>
 

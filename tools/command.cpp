@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "core/budget.h"
-#include "core/error.h"
 #include "core/tensor.h"
 #include "extensions/plugin.h"
 #include "runtime/interpreter/slow_paths.h"

@@ -1,6 +1,5 @@
 #include "tools/graphviz.h"
 
-#include "core/error.h"
 #include "core/output_file.h"
 #include "tools/child_program.h"
 #include "tools/verbs.h"

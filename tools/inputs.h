@@ -15,7 +15,6 @@
 // default dtype.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

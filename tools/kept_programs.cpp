@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <list>
 #include <optional>

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "serialization/export.h"
-#include "serialization/tensor_files.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {

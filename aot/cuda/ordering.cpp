@@ -7,7 +7,6 @@
 
 #include "aot/cuda/function_steps.h"
 #include "codegen/cuda/scalar_text.h"
-#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/scans.h"
 #include "runtime/cuda/sort_series.h"
 

@@ -4,12 +4,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "aot/cuda/function_steps.h"
 #include "codegen/cuda/scalar_text.h"
 #include "runtime/cuda/element_texts.h"
-#include "runtime/cuda/sort_series.h"
 
 namespace wick::aot {
 

@@ -7,12 +7,10 @@
 #include <cctype>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "aot/cuda/functions.h"
 #include "aot/recording.h"
-#include "codegen/cpp/scalar_text.h"
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/loop/lowering.h"
 #include "core/error.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "aot/cuda/function_steps.h"
-#include "codegen/cuda/scalar_text.h"
 #include "core/error.h"
 #include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/reduce_at.h"

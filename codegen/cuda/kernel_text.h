@@ -10,7 +10,6 @@
 // threads take neighbouring rows.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

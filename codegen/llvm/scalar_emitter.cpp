@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <numeric>
-#include <optional>
 
 #include "codegen/llvm/jit.h"
 #include "codegen/scalar/double_functions.h"

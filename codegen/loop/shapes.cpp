@@ -1,7 +1,5 @@
 #include "codegen/loop/shapes.h"
 
-#include <algorithm>
-
 namespace wick::loop {
 
 namespace {

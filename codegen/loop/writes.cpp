@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "codegen/loop/lowering.h"
-#include "codegen/loop/pointwise.h"
 
 namespace wick::loop {
 

@@ -1,6 +1,5 @@
 #include "extensions/text/byte_pairs.h"
 
-#include <algorithm>
 #include <compare>
 #include <functional>
 #include <queue>

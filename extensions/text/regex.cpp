@@ -1,7 +1,6 @@
 // Regex and RegexTokenizer: replacing by regular expressions, and splitting what that gives at
 // spaces. Their states are their arguments.
 #include <algorithm>
-#include <mutex>
 
 #include "core/budget.h"
 #include "core/error.h"

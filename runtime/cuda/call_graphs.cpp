@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
 #include "core/log.h"
 #include "core/product_precision.h"
 #include "runtime/cuda/device.h"

@@ -7,7 +7,6 @@
 // the stream (currentStream()): it comes behind all branches, and in front of all later ones.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 

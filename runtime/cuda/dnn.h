@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <vector>
 
 #include "core/tensor.h"
 #include "runtime/cuda/device.h"

@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <mutex>
-#include <optional>
 
 #include "core/error.h"
 #include "runtime/cuda/library.h"

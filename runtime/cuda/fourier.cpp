@@ -1,12 +1,9 @@
 // Fourier transforms on CUDA devices, by cuFFT. The dimensions that are transformed lie last and side
 // by side, at most three of them at a time; plans are kept by lengths and batch.
 #include <array>
-#include <cmath>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <tuple>
 
 #include "core/device_backend.h"
 #include "core/error.h"
@@ -15,7 +12,6 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/fourier/transforms.h"
 
 namespace wick::cuda {

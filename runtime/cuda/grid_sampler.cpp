@@ -2,9 +2,7 @@
 // Reduced floats are computed in float32, as PyTorch's kernels for devices do.
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
 #include "codegen/cuda/special_text.h"
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"

@@ -2,7 +2,6 @@
 // machine code, the launch.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

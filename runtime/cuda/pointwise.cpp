@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/cuda/scalar_text.h"
 #include "codegen/loop/lowering.h"
 #include "codegen/scalar/complex_recorders.h"
 #include "codegen/scalar/promotion.h"
-#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/number_range.h"
 #include "ir/device_kernels.h"

@@ -7,7 +7,6 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/sort_series.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {

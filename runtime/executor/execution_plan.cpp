@@ -10,7 +10,6 @@
 #include "passes/insert_profiles.h"
 #include "passes/move_guards.h"
 #include "passes/pipeline.h"
-#include "passes/propagate_types.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/executor/plan_profile.h"
 #include "runtime/fusion/form_groups.h"

@@ -1,7 +1,6 @@
 // One call of a group: shapes of what its kernels ask for, and each kernel's way over memory.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 

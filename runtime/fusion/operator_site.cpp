@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "codegen/loop/writes.h"
-#include "core/error.h"
 #include "core/grad_mode.h"
 #include "ir/graph.h"
 #include "runtime/fusion/form_groups.h"

@@ -4,9 +4,7 @@
 // do not depend on the number of threads.
 #pragma once
 
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "codegen/loop/split_rows.h"
 #include "runtime/fusion/walk.h"

@@ -1,8 +1,5 @@
 #include "runtime/interpreter/interpreter.h"
 
-#include <array>
-#include <cstring>
-
 #include "core/tensor_kind.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/call_places.h"
@@ -13,7 +10,6 @@
 #include "runtime/interpreter/slow_paths.h"
 #include "runtime/jit_mode.h"
 #include "runtime/thread_pool.h"
-#include "runtime/threads.h"
 
 namespace wick {
 namespace {

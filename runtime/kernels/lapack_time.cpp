@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <type_traits>
 
 #include "core/budget.h"
 #include "core/counted_vector.h"

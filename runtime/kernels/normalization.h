@@ -2,8 +2,6 @@
 // float64. Statistics are computed in float64 whatever the dtype.
 #pragma once
 
-#include <vector>
-
 #include "core/counted_vector.h"
 #include "core/tensor.h"
 

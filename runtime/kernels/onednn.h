@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <dnnl.hpp>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>

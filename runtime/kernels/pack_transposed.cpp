@@ -1,7 +1,6 @@
 // oneDNN's own reorder takes half as long again for this one layout, the one that linear layers'
 // weights get on processors with AVX-512, and large models are packed in their first call.
 #include <algorithm>
-#include <cstring>
 
 #include "core/parallel.h"
 #include "core/transpose_tile.h"

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <optional>
-#include <vector>
 
 #include "core/counted_vector.h"
 #include "core/tensor.h"

@@ -1,7 +1,6 @@
 // Walking several tensors of one shape in step, and moving elements whose dtype does not matter.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "core/dim_vector.h"

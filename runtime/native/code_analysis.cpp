@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <set>
 
 #include "runtime/interpreter/scalar_semantics.h"

@@ -1,7 +1,6 @@
 // The part of the translator that computes numbers. What it computes is defined by
 // runtime/interpreter/scalar_semantics.h.
 #include <bit>
-#include <limits>
 
 #include "runtime/native/translator.h"
 

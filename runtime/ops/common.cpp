@@ -1,9 +1,5 @@
 #include "runtime/ops/common.h"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"

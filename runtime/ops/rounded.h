@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <concepts>
-#include <limits>
 #include <type_traits>
 
 #include "core/half.h"

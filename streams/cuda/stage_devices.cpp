@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/streams.h"
 

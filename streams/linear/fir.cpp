@@ -1,7 +1,5 @@
 #include "streams/linear/fir.h"
 
-#include <algorithm>
-
 #include "core/budget.h"
 
 namespace wick::streams {

@@ -4,10 +4,8 @@
 #include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 #include "streams/schedule/stage_devices.h"

@@ -1,7 +1,6 @@
 // Operators whose results come from windows of steps, and those that add and leave out steps.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 
 #include "streams/time/rule_call.h"

@@ -7,7 +7,6 @@
 #include "core/dtype_dispatch.h"
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/common.h"
 
 namespace wick::ops::audio {
 

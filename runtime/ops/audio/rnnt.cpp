@@ -10,7 +10,6 @@
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
 
 namespace wick::ops::audio {
 

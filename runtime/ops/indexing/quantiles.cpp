@@ -1,7 +1,6 @@
 // Quantiles along a dimension, or of all elements.
 #include "runtime/ops/indexing/quantiles.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,7 +8,6 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/element_order.h"
 #include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
 
 namespace wick::ops {
 

@@ -1,7 +1,5 @@
 // Views and copies of nested tensors, parts of them, sums over rows.
-#include <algorithm>
 
-#include "core/budget.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/nested/nested.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cmath>
-#include <complex>
 #include <limits>
 
 namespace wick::ops {

@@ -1,5 +1,4 @@
 // The classes of packed weights, and what archives hold of their objects.
-#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/packed_params.h"
 
 namespace wick::ops::quantized {

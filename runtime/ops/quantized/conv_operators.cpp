@@ -1,6 +1,5 @@
 // quantized::conv*: prepacking, computing, and asking packed weights what they are.
 #include "ir/operator.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/conv.h"
 
 namespace wick::ops::quantized {

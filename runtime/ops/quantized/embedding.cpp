@@ -4,7 +4,6 @@
 
 #include "core/half.h"
 #include "ir/operator.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/choose_grid.h"
 #include "runtime/ops/quantized/packed_params.h"
 

@@ -1,7 +1,5 @@
 #include "runtime/ops/quantized/packed_params.h"
 
-#include <limits>
-
 #include "core/half.h"
 #include "runtime/ops/common.h"
 

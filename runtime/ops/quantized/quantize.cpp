@@ -3,7 +3,6 @@
 
 #include "ir/kind_kernels.h"
 #include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/choose_grid.h"
 
 namespace wick::ops::quantized {

@@ -1,7 +1,5 @@
 #include "runtime/ops/quantized/through.h"
 
-#include "core/counted_vector.h"
-
 namespace wick::ops::quantized {
 
 namespace {

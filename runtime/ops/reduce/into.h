@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "core/counted_vector.h"
 #include "core/tensor.h"

@@ -1,12 +1,9 @@
 // Operators on lists of tensors, element by element: _foreach_NAME calls aten::NAME for each
 // tensor, with the other lists' elements of the same index.
-#include <deque>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
-#include "runtime/ops/typed.h"
 
 namespace wick::ops {
 

@@ -2,7 +2,6 @@
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/pinned_memory.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/typed.h"
 

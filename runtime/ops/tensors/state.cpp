@@ -1,6 +1,5 @@
 // Questions about a tensor's memory, and assertions on tensors.
 #include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
 
 namespace wick::ops {

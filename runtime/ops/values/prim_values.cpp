@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <mutex>
-#include <span>
 
 #include "core/grad_mode.h"
 #include "runtime/ops/typed.h"
