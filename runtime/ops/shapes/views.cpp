@@ -9,7 +9,8 @@ namespace wick::ops::shapes {
 
 namespace {
 
-Types viewOf(const TensorFacts& self, std::optional<Sizes> sizes) {
+Types viewOf(const Node& node, std::optional<Sizes> sizes) {
+  const TensorFacts& self = firstTensor(node);
   return tensorOf(self.dtype, std::move(sizes), self.device);
 }
 
@@ -42,22 +43,20 @@ std::optional<size_t> dimArgument(const Node& node, std::string_view name, size_
 }  // namespace
 
 Types view(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
   const Value* sizes = argumentOf(node, "size");
   if (!sizes) sizes = argumentOf(node, "shape");
-  return viewOf(self, inferred(sizes, sizesOf(self)));
+  return viewOf(node, inferred(sizes, sizesOf(firstTensor(node))));
 }
 
 Types viewAs(const Node& node) {
-  return viewOf(firstTensor(node), sizesOf(tensorArgument(node, "other")));
+  return viewOf(node, sizesOf(tensorArgument(node, "other")));
 }
 
 Types expanded(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
   const Value* list = argumentOf(node, "size");
   std::optional<std::vector<SizeArgument>> wanted = list ? sizeArguments(list) : std::nullopt;
-  if (!wanted) return viewOf(self, std::nullopt);
-  std::optional<Sizes> from = sizesOf(self);
+  if (!wanted) return viewOf(node, std::nullopt);
+  std::optional<Sizes> from = sizesOf(firstTensor(node));
   Sizes out;
   for (size_t i = 0; i < wanted->size(); ++i) {
     const SizeArgument& s = (*wanted)[i];
@@ -67,7 +66,7 @@ Types expanded(const Node& node) {
     }
     out.push_back(s.is_minus_one ? kept : s.size);
   }
-  return viewOf(self, std::move(out));
+  return viewOf(node, std::move(out));
 }
 
 Types broadcastTo(const Node& node) {
@@ -75,13 +74,12 @@ Types broadcastTo(const Node& node) {
 }
 
 Types flattened(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   if (!sizes) {
     // From dimension 1 on to the last, which is refused for tensors without it.
     std::optional<int64_t> start = intArgument(node, "start_dim");
     bool known = start && *start > 0 && *start < 64 && intArgument(node, "end_dim") == -1;
-    return viewOf(self, known ? std::optional<Sizes>(Sizes(*start + 1)) : std::nullopt);
+    return viewOf(node, known ? std::optional<Sizes>(Sizes(*start + 1)) : std::nullopt);
   }
   std::optional<size_t> first = argumentOf(node, "start_dim")
                                     ? dimArgument(node, "start_dim", sizes->size())
@@ -89,125 +87,115 @@ Types flattened(const Node& node) {
   std::optional<size_t> last = argumentOf(node, "end_dim")
                                    ? dimArgument(node, "end_dim", sizes->size())
                                    : std::optional<size_t>(std::max<size_t>(sizes->size(), 1) - 1);
-  if (!first || !last || *first > *last) return viewOf(self, std::nullopt);
-  if (sizes->empty()) return viewOf(self, Sizes{1});
+  if (!first || !last || *first > *last) return viewOf(node, std::nullopt);
+  if (sizes->empty()) return viewOf(node, Sizes{1});
   Sizes out(sizes->begin(), sizes->begin() + *first);
   out.push_back(productOf(Sizes(sizes->begin() + *first, sizes->begin() + *last + 1)));
   out.insert(out.end(), sizes->begin() + *last + 1, sizes->end());
-  return viewOf(self, std::move(out));
+  return viewOf(node, std::move(out));
 }
 
 Types unflattened(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d || *d >= sizes->size()) return viewOf(self, std::nullopt);
+  if (!d || *d >= sizes->size()) return viewOf(node, std::nullopt);
   std::optional<Sizes> inner = inferred(argumentOf(node, "sizes"), Sizes{(*sizes)[*d]});
-  if (!inner) return viewOf(self, std::nullopt);
+  if (!inner) return viewOf(node, std::nullopt);
   sizes->erase(sizes->begin() + *d);
   sizes->insert(sizes->begin() + *d, inner->begin(), inner->end());
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types squeezed(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   Sizes out;
   for (Size s : *sizes) {
-    if (!s || *s < 0) return viewOf(self, std::nullopt);
+    if (!s || *s < 0) return viewOf(node, std::nullopt);
     if (*s != 1) out.push_back(s);
   }
-  return viewOf(self, std::move(out));
+  return viewOf(node, std::move(out));
 }
 
 Types squeezedDim(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d) return viewOf(self, std::nullopt);
-  if (*d >= sizes->size()) return viewOf(self, std::move(sizes));
+  if (!d) return viewOf(node, std::nullopt);
+  if (*d >= sizes->size()) return viewOf(node, std::move(sizes));
   Size s = (*sizes)[*d];
-  if (!s || *s < 0) return viewOf(self, std::nullopt);
+  if (!s || *s < 0) return viewOf(node, std::nullopt);
   if (*s == 1) sizes->erase(sizes->begin() + *d);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types unsqueezed(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size() + 1);
-  if (!d) return viewOf(self, Sizes(sizes->size() + 1));
+  if (!d) return viewOf(node, Sizes(sizes->size() + 1));
   sizes->insert(sizes->begin() + *d, 1);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types transposed(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<int64_t> a = intOf(node.input(1));
   std::optional<int64_t> b = intOf(node.input(2));
   std::optional<size_t> i = a ? wrappedDim(*a, sizes->size()) : std::nullopt;
   std::optional<size_t> j = b ? wrappedDim(*b, sizes->size()) : std::nullopt;
-  if (!i || !j) return viewOf(self, Sizes(sizes->size()));
+  if (!i || !j) return viewOf(node, Sizes(sizes->size()));
   if (!sizes->empty()) std::swap((*sizes)[*i], (*sizes)[*j]);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types transposedMatrix(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   if (sizes && sizes->size() == 2) std::swap((*sizes)[0], (*sizes)[1]);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types transposedLast(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   if (sizes && sizes->size() >= 2)
     std::swap((*sizes)[sizes->size() - 1], (*sizes)[sizes->size() - 2]);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types reversedDims(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   if (sizes) std::reverse(sizes->begin(), sizes->end());
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types permuted(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   std::optional<std::vector<int64_t>> order = intsOf(argumentOf(node, "dims"));
   if (!order)
-    return viewOf(self, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
+    return viewOf(node, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
   Sizes out;
   for (int64_t d : *order) {
     std::optional<size_t> i = wrappedDim(d, order->size());
     out.push_back(i && sizes && *i < sizes->size() ? (*sizes)[*i] : std::nullopt);
   }
-  return viewOf(self, std::move(out));
+  return viewOf(node, std::move(out));
 }
 
 Types movedDim(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<std::vector<int64_t>> from = intsOf(argumentOf(node, "source"));
   std::optional<std::vector<int64_t>> to = intsOf(argumentOf(node, "destination"));
   size_t rank = sizes->size();
-  if (!from || !to || from->size() != to->size() || rank == 0) return viewOf(self, Sizes(rank));
+  if (!from || !to || from->size() != to->size() || rank == 0) return viewOf(node, Sizes(rank));
   std::vector<bool> moved(rank), taken(rank);
   Sizes out(rank);
   for (size_t k = 0; k < from->size(); ++k) {
     std::optional<size_t> i = wrappedDim((*from)[k], rank);
     std::optional<size_t> j = wrappedDim((*to)[k], rank);
-    if (!i || !j || moved[*i] || taken[*j]) return viewOf(self, Sizes(rank));
+    if (!i || !j || moved[*i] || taken[*j]) return viewOf(node, Sizes(rank));
     moved[*i] = taken[*j] = true;
     out[*j] = (*sizes)[*i];
   }
@@ -217,17 +205,16 @@ Types movedDim(const Node& node) {
     while (taken[next]) ++next;
     out[next++] = (*sizes)[i];
   }
-  return viewOf(self, std::move(out));
+  return viewOf(node, std::move(out));
 }
 
 Types selected(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes || sizes->empty()) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes || sizes->empty()) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d) return viewOf(self, Sizes(sizes->size() - 1));
+  if (!d) return viewOf(node, Sizes(sizes->size() - 1));
   sizes->erase(sizes->begin() + *d);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 namespace {
@@ -256,33 +243,30 @@ Size slicedSize(const Node& node, Size size) {
 }  // namespace
 
 Types sliced(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d || *d >= sizes->size()) return viewOf(self, Sizes(sizes->size()));
+  if (!d || *d >= sizes->size()) return viewOf(node, Sizes(sizes->size()));
   (*sizes)[*d] = slicedSize(node, (*sizes)[*d]);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types narrowed(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d || *d >= sizes->size()) return viewOf(self, Sizes(sizes->size()));
+  if (!d || *d >= sizes->size()) return viewOf(node, Sizes(sizes->size()));
   (*sizes)[*d] = sizeValue(argumentOf(node, "length"));
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types diagonal(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes || sizes->size() < 2) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes || sizes->size() < 2) return viewOf(node, std::nullopt);
   std::optional<size_t> a = dimArgument(node, "dim1", sizes->size());
   std::optional<size_t> b = dimArgument(node, "dim2", sizes->size());
   std::optional<int64_t> offset = intArgument(node, "offset");
-  if (!a || !b || *a == *b) return viewOf(self, Sizes(sizes->size() - 1));
+  if (!a || !b || *a == *b) return viewOf(node, Sizes(sizes->size() - 1));
   Size rows = (*sizes)[*a];
   Size columns = (*sizes)[*b];
   Size length;
@@ -295,27 +279,26 @@ Types diagonal(const Node& node) {
   sizes->erase(sizes->begin() + std::max(*a, *b));
   sizes->erase(sizes->begin() + std::min(*a, *b));
   sizes->push_back(length);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types strided(const Node& node) {
-  return viewOf(firstTensor(node), sizeList(argumentOf(node, "size")));
+  return viewOf(node, sizeList(argumentOf(node, "size")));
 }
 
 Types unfolded(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return viewOf(self, std::nullopt);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return viewOf(node, std::nullopt);
   std::optional<size_t> d = dimArgument(node, "dimension", sizes->size());
   Size length = sizeValue(argumentOf(node, "size"));
   Size step = sizeValue(argumentOf(node, "step"));
-  if (!d) return viewOf(self, Sizes(sizes->size() + 1));
+  if (!d) return viewOf(node, Sizes(sizes->size() + 1));
   if (*d < sizes->size()) {
     Size rest = subtractSizes((*sizes)[*d], length);
     (*sizes)[*d] = addSizes(divideSizes(rest, step), 1);
   }
   sizes->push_back(length);
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types realParts(const Node& node) {
@@ -329,11 +312,10 @@ Types unbound(const Node& node) {
 
 // Parts need not be of one size; all but the last of chunk and split are.
 Types parts(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes) return {types::List(viewOf(self, std::nullopt)[0])};
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
+  if (!sizes) return {types::List(viewOf(node, std::nullopt)[0])};
   std::optional<size_t> d = dimArgument(node, "dim", sizes->size());
-  if (!d || *d >= sizes->size()) return {types::List(viewOf(self, Sizes(sizes->size()))[0])};
+  if (!d || *d >= sizes->size()) return {types::List(viewOf(node, Sizes(sizes->size()))[0])};
   Size& size = (*sizes)[*d];
   Size part;
   if (std::optional<int64_t> chunks = intArgument(node, "chunks")) {
@@ -346,7 +328,7 @@ Types parts(const Node& node) {
     if (equal && all->front() >= 0) part = all->front();
   }
   size = part;
-  return {types::List(viewOf(self, std::move(sizes))[0])};
+  return {types::List(viewOf(node, std::move(sizes))[0])};
 }
 
 // ---- joining ----
@@ -403,43 +385,40 @@ Types stacked(const Node& node) {
 }
 
 Types repeated(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   std::optional<Sizes> times = sizeList(argumentOf(node, "repeats"));
-  if (!times) return viewOf(self, std::nullopt);
-  if (!sizes || sizes->size() > times->size()) return viewOf(self, Sizes(times->size()));
+  if (!times) return viewOf(node, std::nullopt);
+  if (!sizes || sizes->size() > times->size()) return viewOf(node, Sizes(times->size()));
   size_t added = times->size() - sizes->size();
   for (size_t i = 0; i < sizes->size(); ++i) {
     (*times)[added + i] = multiplySizes((*times)[added + i], (*sizes)[i]);
   }
-  return viewOf(self, std::move(times));
+  return viewOf(node, std::move(times));
 }
 
 Types padded(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   const Value* list = argumentOf(node, "pad");
   if (!list) list = argumentOf(node, "padding");
   std::optional<std::vector<int64_t>> pad = intsOf(list);
   if (!sizes || !pad || pad->size() % 2 != 0 || pad->size() / 2 > sizes->size()) {
-    return viewOf(self, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
+    return viewOf(node, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
   }
   for (size_t i = 0; i < pad->size() / 2; ++i) {
     Size& s = (*sizes)[sizes->size() - 1 - i];
     int64_t added = (*pad)[2 * i] + (*pad)[2 * i + 1];
     s = added >= 0 ? addSizes(s, added) : subtractSizes(s, -added);
   }
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 Types pixelShuffled(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
+  std::optional<Sizes> sizes = sizesOf(firstTensor(node));
   std::optional<int64_t> up = intArgument(node, "upscale_factor");
   std::optional<int64_t> down = intArgument(node, "downscale_factor");
   std::optional<int64_t> factor = up ? up : down;
   if (!sizes || sizes->size() < 3 || !factor || *factor <= 0 || *factor > 1000) {
-    return viewOf(self, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
+    return viewOf(node, sizes ? std::optional<Sizes>(Sizes(sizes->size())) : std::nullopt);
   }
   Size& channels = (*sizes)[sizes->size() - 3];
   channels =
@@ -448,7 +427,7 @@ Types pixelShuffled(const Node& node) {
     Size& s = (*sizes)[i];
     s = up ? multiplySizes(s, *factor) : divideSizes(s, *factor);
   }
-  return viewOf(self, std::move(sizes));
+  return viewOf(node, std::move(sizes));
 }
 
 // ---- factories ----
