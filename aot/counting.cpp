@@ -27,14 +27,6 @@ namespace wick::aot {
 
 namespace {
 
-const OperatorHandle kIndexSelect{"aten::index_select", ""};
-
-Tensor integers(int64_t count) {
-  return Tensor::empty(DimVector{count}, DType::Long, Device{kAhead, -1});
-}
-Tensor number() {
-  return Tensor::empty(DimVector{}, DType::Long, Device{kAhead, -1});
-}
 // A float64 that is known.
 Tensor numberOf(double value) {
   return here(Tensor::scalar(value));
@@ -75,8 +67,7 @@ Tensor placesOf(const Tensor& repeats, std::optional<int64_t> output_size) {
     recording.noteComputed("repeated", counts, selected);
     return selected;
   }
-  static const OperatorHandle kEqual{"aten::eq", "Scalar"};
-  recording.require(kEqual(found, Scalar(most)),
+  recording.require(ops::eqScalar(found, Scalar(most)),
                     fmt::format("allocated size does not match required size: {}", most));
   return places;
 }
@@ -94,7 +85,7 @@ Tensor repeatRows(const Tensor& self, const Tensor& repeats, std::optional<int64
   }
   WICK_CHECK(counts.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
   WICK_CHECK(counts.numel() == input.size(d), "repeats must have the same size as input along dim");
-  return kIndexSelect(input, d, placesOf(counts, output_size));
+  return ops::indexSelect(input, d, placesOf(counts, output_size));
 }
 // ---- counts ----
 
@@ -154,8 +145,7 @@ Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool inver
   return members(elements, tests, ops::commonDType(elements, tests), invert);
 }
 Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert) {
-  static const OperatorHandle kEq{"aten::eq", "Scalar"}, kNe{"aten::ne", "Scalar"};
-  return (invert ? kNe : kEq)(elements, test);
+  return (invert ? ops::neScalar : ops::eqScalar)(elements, test);
 }
 
 // ---- quantiles ----
@@ -202,7 +192,6 @@ Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, 
 
 // By one product: |x|^2 - 2 x y + |y|^2.
 Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
-  static const OperatorHandle kMatmul{"aten::matmul", ""};
   const auto squares = [](const Tensor& given) {
     const Tensor x = here(given).contiguous();
     DimVector sizes(x.sizes());
@@ -219,8 +208,8 @@ Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
   const auto ones = [](const Tensor& t) {
     return Tensor::full(t.sizes(), 1, t.dtype(), t.device());
   };
-  const Tensor product = kMatmul(joined(ops::mulScalar(x1, Scalar(-2)), norm1, ones(norm1)),
-                                 Tensor(joined(x2, ones(norm2), norm2)).transpose(-2, -1));
+  const Tensor product = ops::matmul(joined(ops::mulScalar(x1, Scalar(-2)), norm1, ones(norm1)),
+                                     Tensor(joined(x2, ones(norm2), norm2)).transpose(-2, -1));
   return ops::sqrt(ops::clampMin(product, Scalar(0)));
 }
 

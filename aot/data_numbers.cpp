@@ -28,7 +28,7 @@
 #include "ir/graph.h"
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
@@ -193,7 +193,6 @@ void dataFunction(CallFrame& frame) {
 
 // A view at a position of a dimension.
 void dataSelect(CallFrame& frame) {
-  static const OperatorHandle kSelect("aten::select", "int");
   const Tensor from = denseArgument(frame, 0), index = numberArgument(frame, 2);
   const int64_t dim = frame.args[1].toInt();
   WICK_CHECK(dim >= -from.dim() && dim < from.dim(), "select: there is no dimension {} of {}", dim,
@@ -202,7 +201,7 @@ void dataSelect(CallFrame& frame) {
              index.describe());
   const Tensor known = index.device().isCpu() ? index : Recording::current().known(index);
   if (known.defined()) {
-    frame.results[0] = kSelect(from, dim, known.to(DType::Long).item<int64_t>());
+    frame.results[0] = ops::select(from, dim, known.to(DType::Long).item<int64_t>());
     return;
   }
   frame.results[0] = Recording::current().select(from, dim < 0 ? dim + from.dim() : dim, index);
@@ -274,16 +273,6 @@ const RegisterOperators registered(kRecords);
 
 // ---- the graph ----
 
-template <size_t N>
-bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-constexpr std::array<std::string_view, 6> kComparisons = {"aten::lt", "aten::le", "aten::gt",
-                                                          "aten::ge", "aten::eq", "aten::ne"};
-constexpr std::array<std::string_view, 3> kBits = {"aten::__and__", "aten::__or__",
-                                                   "aten::__xor__"};
-constexpr std::array<std::string_view, 3> kConversions = {"aten::Int", "aten::Float", "aten::Bool"};
 // Operators of a tensor and a number, with a form for a tensor in place of the number that computes the same.
 constexpr std::array<std::string_view, 23> kWithOperand = {
     "aten::add",  "aten::sub",  "aten::mul",      "aten::div",         "aten::add_",
@@ -300,7 +289,6 @@ class Rewriter {
 
  private:
   bool isMarked(const Value* v) const { return marks_.contains(v); }
-  static std::string_view nameOf(const Node* node) { return node->kind().qualString(); }
 
   // ---- nodes ----
 

@@ -16,8 +16,8 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/searched.h"
 #include "runtime/ops/layers/grid.h"
 
@@ -49,6 +49,17 @@ FunctionStep::Operand asWords(FunctionStep::Operand operand) {
   operand.bytes = itemSize(operand.dtype);
   return operand;
 }
+Tensor integers(int64_t count) {
+  return Tensor::empty(DimVector{count}, DType::Long, Device{kAhead, -1});
+}
+Tensor number() {
+  return Tensor::empty(DimVector{}, DType::Long, Device{kAhead, -1});
+}
+Tensor numbersOf(double first, double second) {
+  const double both[] = {first, second};
+  return here(Tensor::fromData(both, DimVector{2}));
+}
+
 std::string shown(const Tensor& t) {
   if (!t.defined()) return t.describe();
   const std::string text = fmt::format("{}{}", toString(t.dtype()), formatInts(t.sizes()));
@@ -103,11 +114,6 @@ void addWeightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t
 
 namespace {
 
-// Memory for so many numbers of 8 bytes.
-Tensor scratch(int64_t words) {
-  return Tensor::empty(DimVector{words}, DType::Long, Device{kAhead, -1});
-}
-
 // ---- along a dimension ----
 
 Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DType> dtype,
@@ -128,9 +134,8 @@ Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DT
 }
 Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   if (isComplex(dtype.value_or(self.dtype())) && self.dim() > 0) {
-    static const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
     const Tensor x = (dtype ? here(self).to(*dtype) : here(self)).contiguous();
-    return kViewAsComplex(cumsum(asPairs(x), wrapDim(dim, self.dim()), std::nullopt));
+    return ops::viewAsComplex(cumsum(asPairs(x), wrapDim(dim, self.dim()), std::nullopt));
   }
   return scanned("cumsum", self, dim, dtype, "cumulative<{}, false>");
 }
@@ -142,8 +147,6 @@ Tensor logcumsumexp(const Tensor& self, int64_t dim) {
              scalarTypeName(self.dtype()));
   return scanned("logcumsumexp", self, dim, self.dtype(), "cumulativeLogSum<{}>");
 }
-
-using Pair = std::tuple<Tensor, Tensor>;
 
 template <bool kMax>
 Pair running(const Tensor& self, int64_t dim) {
@@ -195,7 +198,7 @@ class Slices {
       all.insert(all.end(), numbers.begin(), numbers.end());
       addFunction(
           op_, fmt::format("{}<{}>", function, elementType(op_, moved_)),
-          {reads(moved_), writes(values), writes(indices), asWords(writes(scratch(2 * length_)))},
+          {reads(moved_), writes(values), writes(indices), asWords(writes(integers(2 * length_)))},
           std::move(all));
     }
     return {finish(values.to(self_.dtype()), reduces, keepdim), finish(indices, reduces, keepdim)};
@@ -293,7 +296,7 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   Tensor out = Tensor::empty(DimVector{bins}, x.dtype(), x.device());
   if (x.numel() == 0) return out.fill(0);
   addFunction(op, fmt::format("binCounts<{}>", type),
-              {reads(x), reads(range), writes(out), writes(scratch(bins))}, {x.numel(), bins},
+              {reads(x), reads(range), writes(out), writes(integers(bins))}, {x.numel(), bins},
               "torch.histc: the range is not finite");
   return out;
 }

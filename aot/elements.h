@@ -16,6 +16,11 @@ FunctionStep::Operand writes(const Tensor& t);
 FunctionStep::Operand changes(const Tensor& t);
 // As words of its elements' size, whatever they mean.
 FunctionStep::Operand asWords(FunctionStep::Operand operand);
+// int64 numbers that functions write or work with.
+Tensor integers(int64_t count);
+Tensor number();
+// Two float64 numbers that are known.
+Tensor numbersOf(double first, double second = 0);
 // "float32[2, 3]": a tensor in a message, without the device, which only the recording knows.
 std::string shown(const Tensor& t);
 // "uint32_t": the C++ type of an element of so many bytes, whatever it means.

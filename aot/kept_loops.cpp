@@ -41,7 +41,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "aot/kept_containers.h"
@@ -70,10 +69,6 @@ std::vector<Node*> loopsOf(const Block* block) {
     }
   }
   return loops;
-}
-
-std::string_view nameOf(const Node* node) {
-  return node->kind().qualString();
 }
 
 bool isUninitialized(const Value* v) {

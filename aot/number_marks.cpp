@@ -9,27 +9,13 @@ namespace wick::aot {
 
 namespace {
 
-template <size_t N>
-bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 constexpr std::array<std::string_view, 8> kElements = {
     "aten::item", "aten::_local_scalar_dense", "aten::Int",           "aten::Float",
     "aten::Bool", "aten::IntImplicit",         "aten::FloatImplicit", "aten::ScalarImplicit"};
 constexpr std::array<std::string_view, 3> kArithmetic = {"aten::add", "aten::sub", "aten::mul"};
-constexpr std::array<std::string_view, 6> kComparisons = {"aten::lt", "aten::le", "aten::gt",
-                                                          "aten::ge", "aten::eq", "aten::ne"};
-constexpr std::array<std::string_view, 3> kBits = {"aten::__and__", "aten::__or__",
-                                                   "aten::__xor__"};
-constexpr std::array<std::string_view, 3> kConversions = {"aten::Int", "aten::Float", "aten::Bool"};
 // Operators of aot/kept_loops.h that give a value.
 constexpr std::array<std::string_view, 4> kValues = {"wick::loop_index", "wick::loop_value",
                                                      "wick::loop_result", "wick::branch_result"};
-
-std::string_view nameOf(const Node* node) {
-  return node->kind().qualString();
-}
 
 // Of numbers alone, in a way that compiled models compute too.
 bool computesNumber(const Node* node) {

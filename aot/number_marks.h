@@ -1,6 +1,8 @@
 // Which numbers of a graph elements of tensors decide.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_set>
 
@@ -8,6 +10,21 @@
 
 namespace wick::aot {
 
+template <size_t N>
+bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+inline std::string_view nameOf(const Node* node) {
+  return node->kind().qualString();
+}
+
+// Operators on numbers.
+inline constexpr std::array<std::string_view, 6> kComparisons = {
+    "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq", "aten::ne"};
+inline constexpr std::array<std::string_view, 3> kBits = {"aten::__and__", "aten::__or__",
+                                                          "aten::__xor__"};
+inline constexpr std::array<std::string_view, 3> kConversions = {"aten::Int", "aten::Float",
+                                                                 "aten::Bool"};
 // Operators of aot/kept_loops.h whose first input is a tensor, or the number that becomes one.
 inline constexpr std::string_view kTakesValue[] = {"wick::loop_carry", "wick::loop_begin",
                                                    "wick::loop_next", "wick::branch_begin",

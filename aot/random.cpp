@@ -15,7 +15,6 @@
 #include "aot/elements.h"
 #include "aot/kernel_maker.h"
 #include "aot/recording.h"
-#include "codegen/cpp/scalar_text.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "ir/graph.h"
@@ -108,11 +107,6 @@ void requireOwn(const Generator* generator) {
   throw NotAhead(
       "random numbers of a generator of the program's own are not available ahead of "
       "time");
-}
-
-Tensor numbersOf(double first, double second = 0) {
-  const double both[] = {first, second};
-  return here(Tensor::fromData(both, DimVector{2}));
 }
 
 // The C++ type of what is written.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
 #include <vector>
 
 #include "aot/device.h"
@@ -21,8 +20,6 @@ namespace {
 
 using namespace ops::vision;
 
-using Pair = std::tuple<Tensor, Tensor>;
-
 struct Map {
   Extents e;
   Tensor map, regions;
@@ -38,11 +35,6 @@ Map mapOf(const char* op, const Tensor& input, const Tensor& rois, int64_t heigh
   WICK_CHECK(isFloating(input.dtype()), "\"{}\" not implemented for '{}'", op,
              scalarTypeName(input.dtype()));
   return {e, here(input).contiguous(), here(rois).contiguous()};
-}
-
-Tensor numbersOf(double first, double second) {
-  const double both[] = {first, second};
-  return here(Tensor::fromData(both, DimVector{2}));
 }
 
 const char* const kOutside = "a region lies on no image, is not finite or is too large";
@@ -97,7 +89,6 @@ Tensor deformConv(const Tensor& input, const Tensor& weight, const Tensor& offse
                   const Tensor& mask, const Tensor& bias, int64_t stride_h, int64_t stride_w,
                   int64_t pad_h, int64_t pad_w, int64_t dilation_h, int64_t dilation_w,
                   int64_t groups, int64_t offset_groups, bool use_mask) {
-  static const OperatorHandle kBmm{"aten::bmm", ""};
   const char* op = "deform_conv2d";
   const Geometry g = geometryOf(
       op, input, weight, offset, mask, bias,
@@ -118,7 +109,7 @@ Tensor deformConv(const Tensor& input, const Tensor& weight, const Tensor& offse
                  reads(keep.defined() ? keep.select(0, b) : keep), writes(columns)},
                 {g.channels, g.height, g.width, offset_groups, g.kernel_height, g.kernel_width, oh,
                  ow, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w});
-    const Tensor product = kBmm(rows, columns);
+    const Tensor product = ops::bmm(rows, columns);
     out.select(0, b).copyFrom(
         ops::add(product.view(DimVector{made, places}), here(bias).unsqueeze(1))
             .view(DimVector{made, oh, ow}));

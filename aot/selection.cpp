@@ -17,20 +17,12 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/call.h"
-#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
 namespace {
 
-Tensor integers(int64_t count) {
-  return Tensor::empty(DimVector{count}, DType::Long, Device{kAhead, -1});
-}
-// An int64 that a function writes.
-Tensor number() {
-  return Tensor::empty(DimVector{}, DType::Long, Device{kAhead, -1});
-}
 // The first elements of memory that was made for the largest size.
 Tensor first(const Tensor& t, int64_t count) {
   return t.narrow(0, 0, count);
@@ -82,12 +74,11 @@ std::vector<Tensor> nonzeroEach(const Tensor& self) {
 }
 
 Tensor maskedSelect(const Tensor& self, const Tensor& mask) {
-  static const OperatorHandle kSelect("aten::index_select", "");
   WICK_CHECK(mask.dtype() == DType::Bool || mask.dtype() == DType::Byte,
              "masked_select: expected BoolTensor or ByteTensor for mask");
   const DimVector shape = broadcastShapes(self.sizes(), mask.sizes());
   const Tensor at = flatPositions("masked_select", here(mask).expand(shape));
-  return kSelect(here(self).expand(shape).reshape(DimVector{-1}), int64_t{0}, at);
+  return ops::indexSelect(here(self).expand(shape).reshape(DimVector{-1}), int64_t{0}, at);
 }
 
 // ---- distinct values ----
@@ -159,7 +150,6 @@ std::tuple<Tensor, Tensor> unique1(const Tensor& self, bool sorted, bool inverse
 
 // Slices along a dimension, which are rows here.
 Unique distinctSlices(const char* op, const Tensor& self, int64_t dim, bool neighbours) {
-  static const OperatorHandle kSelect("aten::index_select", "");
   WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
   const int64_t d = wrapDim(dim, self.dim()), count = self.size(d);
   const auto zeros = std::ranges::count(self.sizes(), int64_t{0});
@@ -178,7 +168,7 @@ Unique distinctSlices(const char* op, const Tensor& self, int64_t dim, bool neig
                writes(integers(count)), writes(found)},
               {count, rows.numel() / count});
   const int64_t size = Recording::current().size(found, count, op);
-  const Tensor picked = kSelect(rows, int64_t{0}, first(firsts, size));
+  const Tensor picked = ops::indexSelect(rows, int64_t{0}, first(firsts, size));
   return {picked.transpose(0, d).contiguous().to(self.dtype()), places, first(occurrences, size)};
 }
 Unique uniqueDim(const Tensor& self, int64_t dim, bool, bool, bool) {
@@ -197,7 +187,6 @@ Unique uniqueConsecutive(const Tensor& self, bool inverse, bool counts,
 // ---- boxes ----
 
 Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
-  static const OperatorHandle kSort{"aten::sort", "stable"};
   const char* op = "nms";
   WICK_CHECK(boxes.dim() == 2 && boxes.size(1) == 4 && scores.dim() == 1 &&
                  boxes.size(0) == scores.size(0) && boxes.dtype() == scores.dtype(),
@@ -206,7 +195,8 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   const int64_t count = boxes.size(0);
   if (count == 0) return integers(0);
   const Tensor rows = here(boxes).contiguous();
-  const Tensor order = kSort.all(here(scores), true, int64_t{0}, true)[1].toTensor().contiguous();
+  const Tensor order =
+      ops::sortStable.all(here(scores), true, int64_t{0}, true)[1].toTensor().contiguous();
   const Tensor kept = integers(count), found = number();
   const Tensor most = here(Tensor::scalar(threshold));
   const Tensor gone = Tensor::empty(DimVector{count}, DType::Byte, rows.device());
