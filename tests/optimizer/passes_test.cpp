@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 
 #include "ir/dead_code.h"
@@ -25,8 +26,7 @@ namespace {
 
 // Runs `pass` on the text. Its lines may end with "# CHECK: TEXT" or "# CHECK-NOT: TEXT": the texts
 // must occur in the result, in this order, and must not occur at all.
-template <class Pass>
-std::shared_ptr<Graph> check(const std::string& text, Pass pass) {
+std::shared_ptr<Graph> check(const std::string& text, const std::function<void(Graph&)>& pass) {
   auto graph = parseGraph(text);
   pass(*graph);
   verify(*graph);
@@ -49,10 +49,16 @@ std::shared_ptr<Graph> check(const std::string& text, Pass pass) {
   return graph;
 }
 
-// ---- dead code ----
+struct Case {
+  const char* name;
+  std::function<void(Graph&)> pass;
+  const char* text;
+};
 
-TEST(DeadCode, WritesThatNobodySeesGo) {
-  check(R"(graph(%x : Tensor):
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      // ---- dead code ----
+      {"DeadCode_WritesThatNobodySeesGo", eliminateDeadCode, R"(graph(%x : Tensor):
   # CHECK-NOT: aten::add_
   # CHECK-NOT: aten::append
   %one : int = prim::Constant[value=1]()
@@ -62,12 +68,9 @@ TEST(DeadCode, WritesThatNobodySeesGo) {
   %m : Tensor[] = aten::append(%l, %a)
   %r : Tensor = aten::neg(%x)
   return (%r)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, OfALineThatOnlyComputesWhatNobodyReadsGoes) {
-  check(R"(graph(%x : Tensor, %c : int):
+)"},
+      {"DeadCode_OfALineThatOnlyComputesWhatNobodyReadsGoes", eliminateDeadCode,
+       R"(graph(%x : Tensor, %c : int):
   # CHECK-NOT: aten::neg
   # CHECK-NOT: value=7
   # CHECK-NOT: aten::exp
@@ -80,12 +83,9 @@ TEST(DeadCode, OfALineThatOnlyComputesWhatNobodyReadsGoes) {
   %m : Tensor[] = prim::ListConstruct(%b, %e)
   %r : Tensor = aten::relu(%p) # CHECK: aten::relu
   return (%r)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, WritesThroughViewsAndContainersStay) {
-  check(R"(graph(%x : Tensor, %i : int):
+)"},
+      {"DeadCode_WritesThroughViewsAndContainersStay", eliminateDeadCode,
+       R"(graph(%x : Tensor, %i : int):
   %one : int = prim::Constant[value=1]()
   %a : Tensor = aten::relu(%x)
   %v : Tensor = aten::t(%a)
@@ -96,12 +96,9 @@ TEST(DeadCode, WritesThroughViewsAndContainersStay) {
   %z : Tensor = aten::add_(%e, %one, %one) # CHECK: aten::add_(%e
   %u : Tensor = aten::relu_(%x) # CHECK: aten::relu_(%x)
   return (%a, %b)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, WritesInLoopsThatLaterTurnsRead) {
-  check(R"(graph(%x : Tensor, %n : int):
+)"},
+      {"DeadCode_WritesInLoopsThatLaterTurnsRead", eliminateDeadCode,
+       R"(graph(%x : Tensor, %n : int):
   %one : int = prim::Constant[value=1]()
   %t : bool = prim::Constant[value=True]()
   %a : Tensor = aten::relu(%x)
@@ -113,22 +110,15 @@ TEST(DeadCode, WritesInLoopsThatLaterTurnsRead) {
       %y : Tensor = aten::add_(%d, %one, %one) # CHECK-NOT: aten::add_(%d
       -> (%t, %q)
   return (%s)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, RandomNumbersAndPrintsStay) {
-  check(R"(graph(%x : Tensor, %m : str):
+)"},
+      {"DeadCode_RandomNumbersAndPrintsStay", eliminateDeadCode, R"(graph(%x : Tensor, %m : str):
   %n : NoneType = prim::Constant()
   %r : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n) # CHECK: aten::rand_like
    = prim::Print(%m) # CHECK: prim::Print
   return (%x)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, StatisticsThatAreReadOrSeenOutsideStay) {
-  check(R"(graph(%x : Tensor, %m : Tensor):
+)"},
+      {"DeadCode_StatisticsThatAreReadOrSeenOutsideStay", eliminateDeadCode,
+       R"(graph(%x : Tensor, %m : Tensor):
   %0 : NoneType = prim::Constant()
   %eps : float = prim::Constant[value=0.001]()
   %true : bool = prim::Constant[value=True]()
@@ -140,12 +130,8 @@ TEST(DeadCode, StatisticsThatAreReadOrSeenOutsideStay) {
   %n : Tensor = aten::instance_norm(%x, %0, %0, %a, %a, %true, %eps, %eps, %true) # CHECK: %a, %a, %true
   %o : Tensor = aten::instance_norm(%x, %0, %0, %b, %b, %true, %eps, %eps, %true) # CHECK-NOT: %b, %b, %true
   return (%a)
-)",
-        eliminateDeadCode);
-}
-
-TEST(DeadCode, TheEmittersRulesKeepOperators) {
-  check(R"(graph(%x : Tensor, %c : bool):
+)"},
+      {"DeadCode_TheEmittersRulesKeepOperators", removeDeadValues, R"(graph(%x : Tensor, %c : bool):
   %one : int = prim::Constant[value=1]() # CHECK-NOT: value=1
   %two : int = prim::Constant[value=2]()
   %a : Tensor = aten::relu(%x) # CHECK: aten::relu
@@ -155,14 +141,10 @@ TEST(DeadCode, TheEmittersRulesKeepOperators) {
     block1():
       -> (%two, %one)
   return (%u)
-)",
-        removeDeadValues);
-}
-
-// ---- common subexpressions ----
-
-TEST(CommonSubexpressions, EachTrainingMovesTheStatistics) {
-  check(R"(graph(%x : Tensor, %m : Tensor):
+)"},
+      // ---- common subexpressions ----
+      {"CommonSubexpressions_EachTrainingMovesTheStatistics", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor, %m : Tensor):
   %0 : NoneType = prim::Constant()
   %eps : float = prim::Constant[value=0.001]()
   %true : bool = prim::Constant[value=True]()
@@ -171,12 +153,9 @@ TEST(CommonSubexpressions, EachTrainingMovesTheStatistics) {
   %b : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %true, %eps, %eps, %true) # CHECK: %b
   %after : Tensor = aten::neg(%m) # CHECK: %after
   return (%before, %a, %b, %after)
-)",
-        eliminateCommonSubexpressions);
-}
-
-TEST(CommonSubexpressions, MergeInScope) {
-  auto g = check(R"(graph(%x : Tensor, %c : bool, %n : int):
+)"},
+      {"CommonSubexpressions_MergeInScope", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor, %c : bool, %n : int):
   %a : Tensor = aten::relu(%x)
   %b : Tensor = aten::relu(%x)
   %i : int = aten::mul(%n, %n)
@@ -190,12 +169,9 @@ TEST(CommonSubexpressions, MergeInScope) {
       -> (%l)
   %z : Tensor = aten::mul(%a, %b) # CHECK: aten::mul(%a, %a)
   return (%z, %y, %i)
-)",
-                 eliminateCommonSubexpressions);
-}
-
-TEST(CommonSubexpressions, MemoryThatIsWrittenIsLeftAlone) {
-  check(R"(graph(%x : Tensor):
+)"},
+      {"CommonSubexpressions_MemoryThatIsWrittenIsLeftAlone", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor):
   %one : int = prim::Constant[value=1]()
   %a : Tensor = aten::relu(%x)
   %w : Tensor = aten::add_(%x, %one, %one)
@@ -205,12 +181,9 @@ TEST(CommonSubexpressions, MemoryThatIsWrittenIsLeftAlone) {
   %e : Tensor = aten::add_(%d, %one, %one)
   %z : Tensor = aten::mul(%a, %c)
   return (%z)
-)",
-        eliminateCommonSubexpressions);
-}
-
-TEST(CommonSubexpressions, TheCallerKeepsItsTwoTensors) {
-  check(R"(graph(%x : Tensor):
+)"},
+      {"CommonSubexpressions_TheCallerKeepsItsTwoTensors", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor):
   %a : Tensor = aten::relu(%x)
   %b : Tensor = aten::relu(%x) # CHECK: %b
   %c : Tensor = aten::neg(%x)
@@ -218,35 +191,24 @@ TEST(CommonSubexpressions, TheCallerKeepsItsTwoTensors) {
   %e : Tensor = aten::neg(%x) # CHECK: %e
   %f : Tensor = aten::abs(%d)
   return (%a, %b, %c, %e, %f)
-)",
-        eliminateCommonSubexpressions);
-}
-
-TEST(CommonSubexpressions, RandomNumbersAndEffectsAreNotMerged) {
-  check(R"(graph(%x : Tensor, %m : str):
+)"},
+      {"CommonSubexpressions_RandomNumbersAndEffectsAreNotMerged", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor, %m : str):
   %n : NoneType = prim::Constant()
   %a : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n)
   %b : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n) # CHECK: %b
   %z : Tensor = aten::mul(%a, %b)
   return (%z)
-)",
-        eliminateCommonSubexpressions);
-}
-
-TEST(CommonSubexpressions, ObjectsWithAnIdentityAreNotMerged) {
-  check(R"(graph(%x : Tensor):
+)"},
+      {"CommonSubexpressions_ObjectsWithAnIdentityAreNotMerged", eliminateCommonSubexpressions,
+       R"(graph(%x : Tensor):
   %a : Tensor[] = prim::ListConstruct(%x)
   %b : Tensor[] = prim::ListConstruct(%x)
   %s : bool = aten::__is__(%a, %b) # CHECK: aten::__is__(%a, %b)
   return (%s)
-)",
-        eliminateCommonSubexpressions);
-}
-
-// ---- constants ----
-
-TEST(ConstantPooling, MergesAndMovesToTheBeginning) {
-  check(R"(graph(%c : bool, %n : int):
+)"},
+      // ---- constants ----
+      {"ConstantPooling_MergesAndMovesToTheBeginning", poolConstants, R"(graph(%c : bool, %n : int):
   # CHECK: value=1
   # CHECK: value=1.0
   # CHECK: prim::If
@@ -261,12 +223,8 @@ TEST(ConstantPooling, MergesAndMovesToTheBeginning) {
       %b : int = prim::Constant[value=1]()
       -> (%b)
   return (%y)
-)",
-        poolConstants);
-}
-
-TEST(ConstantPooling, TellsApartWhatProgramsTellApart) {
-  auto g = check(R"(graph():
+)"},
+      {"ConstantPooling_TellsApartWhatProgramsTellApart", poolConstants, R"(graph():
   %a : float = prim::Constant[value=0.0]()
   %b : float = prim::Constant[value=-0.0]() # CHECK: %b
   %c : int = prim::Constant[value=1]()
@@ -275,12 +233,9 @@ TEST(ConstantPooling, TellsApartWhatProgramsTellApart) {
   %m : int[] = prim::Constant[value=[1, 1]]() # CHECK: %m
   %o : int[] = aten::append(%m, %c)
   return (%a, %b, %c, %d, %l, %o)
-)",
-                 poolConstants);
-}
-
-TEST(ConstantPropagation, FoldsListsThatNobodyWritesOrSees) {
-  check(R"(graph(%x : Tensor):
+)"},
+      {"ConstantPropagation_FoldsListsThatNobodyWritesOrSees", propagateConstants,
+       R"(graph(%x : Tensor):
   %1 : int = prim::Constant[value=1]()
   %l : int[] = prim::ListConstruct(%1, %1)
   %a : int, %b : int = prim::ListUnpack(%l)
@@ -289,12 +244,8 @@ TEST(ConstantPropagation, FoldsListsThatNobodyWritesOrSees) {
   %n : int[] = prim::ListConstruct(%1) # CHECK: %n : int[] = prim::ListConstruct
   %o : int[] = aten::append(%n, %1)
   return (%s, %m)
-)",
-        propagateConstants);
-}
-
-TEST(ConstantPropagation, WritesToAFoldedTensorPreventFolding) {
-  check(R"(graph():
+)"},
+      {"ConstantPropagation_WritesToAFoldedTensorPreventFolding", propagateConstants, R"(graph():
   # CHECK: %b : Tensor = aten::neg
   %c : Tensor = prim::Constant[value=tensor<float32>[1]{1.0}]()
   %a : Tensor = aten::neg(%c)
@@ -304,12 +255,9 @@ TEST(ConstantPropagation, WritesToAFoldedTensorPreventFolding) {
   %w : Tensor = aten::relu_(%b)
   %f : Tensor = aten::mul(%b, %e)
   return (%f)
-)",
-        propagateConstants);
-}
-
-TEST(ConstantPropagation, BranchesAndLoopsGiveBackWhatTheyDoNotChange) {
-  check(R"(graph(%c : bool, %n : int, %x : Tensor):
+)"},
+      {"ConstantPropagation_BranchesAndLoopsGiveBackWhatTheyDoNotChange", propagateConstants,
+       R"(graph(%c : bool, %n : int, %x : Tensor):
   %t : bool = prim::Constant[value=True]()
   %p : Tensor, %k : int = prim::If(%c)
     block0():
@@ -323,14 +271,10 @@ TEST(ConstantPropagation, BranchesAndLoopsGiveBackWhatTheyDoNotChange) {
       %w : int = aten::add(%v, %i)
       -> (%t, %u, %w)
   return (%q, %r) # CHECK: return (%x, %r)
-)",
-        propagateConstants);
-}
-
-// ---- peephole ----
-
-TEST(Peephole, NumbersAndBooleans) {
-  check(R"(graph(%i : int, %j : int, %f : float, %c : bool):
+)"},
+      // ---- peephole ----
+      {"Peephole_NumbersAndBooleans", simplifyPeepholes,
+       R"(graph(%i : int, %j : int, %f : float, %c : bool):
   %0 : int = prim::Constant[value=0]()
   %1 : int = prim::Constant[value=1]()
   %z : float = prim::Constant[value=0.]()
@@ -352,21 +296,13 @@ TEST(Peephole, NumbersAndBooleans) {
   # CHECK: %g : float = aten::add
   # CHECK: %n : bool = aten::ne(%i, %j)
   return (%o, %g, %h, %d) # CHECK: return (%i, %g, %f, %n)
-)",
-        simplifyPeepholes);
-}
-
-TEST(Peephole, NaNKeepsComparisonsOfFloats) {
-  check(R"(graph(%f : float, %g : float):
+)"},
+      {"Peephole_NaNKeepsComparisonsOfFloats", simplifyPeepholes, R"(graph(%f : float, %g : float):
   %a : bool = aten::lt(%f, %g)
   %b : bool = aten::__not__(%a) # CHECK: aten::__not__
   return (%b)
-)",
-        simplifyPeepholes);
-}
-
-TEST(Peephole, None) {
-  check(R"(graph(%i : int, %o : int?, %x : Tensor):
+)"},
+      {"Peephole_None", simplifyPeepholes, R"(graph(%i : int, %o : int?, %x : Tensor):
   %n : NoneType = prim::Constant()
   %a : bool = aten::__is__(%i, %n)
   %b : bool = aten::__isnot__(%n, %n)
@@ -374,12 +310,9 @@ TEST(Peephole, None) {
   %d : int = prim::unchecked_cast(%i)
   %e : bool = aten::__isnot__(%o, %o) # CHECK-NOT: aten::__isnot__(%o, %o)
   return (%a, %b, %c, %d, %e) # CHECK: %c, %i, %
-)",
-        simplifyPeepholes);
-}
-
-TEST(Peephole, ListsThatNobodyWrites) {
-  check(R"(graph(%i : int, %j : int, %x : Tensor):
+)"},
+      {"Peephole_ListsThatNobodyWrites", simplifyPeepholes,
+       R"(graph(%i : int, %j : int, %x : Tensor):
   # CHECK-NOT: aten::len(%l)
   # CHECK: aten::len(%m)
   %1 : int = prim::Constant[value=1]()
@@ -394,12 +327,8 @@ TEST(Peephole, ListsThatNobodyWrites) {
   %z : int[] = aten::size(%x)
   %r : int = aten::len(%z) # CHECK: aten::dim(%x)
   return (%a, %b, %p, %q, %c, %r, %s) # CHECK: %j, %i, %j, %c
-)",
-        simplifyPeepholes);
-}
-
-TEST(Peephole, WhatTheTypeSays) {
-  check(R"(graph(%x : Float(2, 3), %y : Float(*, 3)):
+)"},
+      {"Peephole_WhatTheTypeSays", simplifyPeepholes, R"(graph(%x : Float(2, 3), %y : Float(*, 3)):
   %1 : int = prim::Constant[value=1]()
   %a : int = prim::dtype(%x) # CHECK: value=6
   %b : int = aten::size(%y, %1) # CHECK: value=3
@@ -410,11 +339,220 @@ TEST(Peephole, WhatTheTypeSays) {
   %u : Tensor = aten::t(%t)
   %m : Tensor = aten::mul(%v, %u)
   return (%a, %b, %d, %m)
-)",
-        simplifyPeepholes);
+)"},
+      // ---- loops ----
+      {"UnrollLoops_EarlyEndsAndLongLoopsStay", unrollLoops, R"(graph(%c : bool, %x : Tensor):
+  # CHECK: prim::Loop(%2
+  # CHECK: prim::Loop(%3
+  %2 : int = prim::Constant[value=2]()
+  %3 : int = prim::Constant[value=1000]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%2, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %q : Tensor = aten::relu(%p)
+      -> (%c, %q)
+  %z : Tensor = prim::Loop(%3, %t, %y)
+    block0(%j : int, %u : Tensor):
+      %v : Tensor = aten::relu(%u)
+      -> (%t, %v)
+  return (%z)
+)"},
+      {"LoopInvariants_LeaveTheLoopWhenTheyCannotRaise", hoistLoopInvariants,
+       R"(graph(%x : Tensor, %w : Tensor, %n : int, %k : int):
+  # CHECK: %a : int = aten::mul
+  # CHECK: prim::Loop
+  # CHECK: aten::relu(%w)
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %a : int = aten::mul(%k, %k)
+      %r : Tensor = aten::relu(%w)
+      %q : Tensor = aten::add(%p, %r, %a)
+      -> (%t, %q)
+  return (%y)
+)"},
+      {"LoopInvariants_ALoopThatRunsLetsGoOfMore", hoistLoopInvariants,
+       R"(graph(%x : Tensor, %w : Tensor, %k : int):
+  # CHECK: aten::relu(%w)
+  # CHECK: prim::Loop
+  # CHECK: aten::neg(%x)
+  %n : int = prim::Constant[value=50]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %r : Tensor = aten::relu(%w)
+      %q : Tensor = aten::add(%p, %r, %i)
+      %s : Tensor = aten::neg(%x)
+      %u : Tensor = aten::mul(%q, %s)
+      -> (%t, %u)
+  return (%y)
+)"},
+      {"LoopInvariants_NewMemoryForEachTurnAndWritesStay", hoistLoopInvariants,
+       R"(graph(%x : Tensor, %w : Tensor):
+  # CHECK: prim::Loop
+  # CHECK: aten::relu(%w)
+  # CHECK: aten::neg(%x)
+  %n : int = prim::Constant[value=50]()
+  %t : bool = prim::Constant[value=True]()
+  %l : Tensor[] = prim::ListConstruct()
+   = prim::Loop(%n, %t)
+    block0(%i : int):
+      %r : Tensor = aten::relu(%w)
+      %m : Tensor[] = aten::append(%l, %r)
+      %s : Tensor = aten::neg(%x)
+      %u : Tensor = aten::add_(%s, %i, %i)
+      -> (%t)
+  return (%l)
+)"},
+      // ---- tuples ----
+      {"LowerTuples_InStraightLines", [](Graph& g) { lowerSimpleTuples(g); },
+       R"(graph(%x : Tensor, %n : int):
+  # CHECK-NOT: prim::Tuple
+  %m : int = prim::Constant[value=-1]()
+  %t : (Tensor, int) = prim::TupleConstruct(%x, %n)
+  %a : Tensor, %b : int = prim::TupleUnpack(%t)
+  %c : int = prim::TupleIndex(%t, %m)
+  return (%a, %b, %c) # CHECK: return (%x, %n, %n)
+)"},
+      {"LowerTuples_ThroughBranchesAndLoops", lowerTuples,
+       R"(graph(%x : Tensor, %y : Tensor, %c : bool, %n : int):
+  # CHECK-NOT: prim::Tuple
+  %t : bool = prim::Constant[value=True]()
+  %p : (Tensor, Tensor) = prim::If(%c)
+    block0():
+      %q : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
+      -> (%q)
+    block1():
+      %r : (Tensor, Tensor) = prim::TupleConstruct(%y, %x)
+      -> (%r)
+  %s : Tensor, %u : Tensor = prim::TupleUnpack(%p)
+  %v : (Tensor, Tensor) = prim::TupleConstruct(%u, %s)
+  %w : (Tensor, Tensor) = prim::Loop(%n, %t, %v)
+    block0(%i : int, %k : (Tensor, Tensor)):
+      %e : Tensor, %f : Tensor = prim::TupleUnpack(%k)
+      %g : (Tensor, Tensor) = prim::TupleConstruct(%f, %e)
+      -> (%t, %g)
+  %a : Tensor, %b : Tensor = prim::TupleUnpack(%w)
+  return (%a, %b)
+)"},
+      // ---- mutation ----
+      {"RemoveListMutation_BuildsListsAtOnce", removeListMutation,
+       R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK: prim::ListConstruct(%y, %x, %a)
+  # CHECK-NOT: aten::append
+  # CHECK-NOT: aten::insert
+  %0 : int = prim::Constant[value=0]()
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %a : Tensor = aten::relu(%y)
+  %m : Tensor[] = aten::append(%l, %a)
+   = aten::insert(%l, %0, %y)
+  return (%l)
+)"},
+      {"RemoveListMutation_ListsThatSomebodySawStay", removeListMutation,
+       R"(graph(%x : Tensor, %c : bool):
+  # CHECK: aten::append(%l
+  # CHECK: aten::append(%k
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %n : int = aten::len(%l)
+  %m : Tensor[] = aten::append(%l, %x)
+  %k : Tensor[] = prim::ListConstruct(%x)
+  %z : int = prim::If(%c)
+    block0():
+      %o : Tensor[] = aten::append(%k, %x)
+      -> (%n)
+    block1():
+      -> (%n)
+  return (%l, %k, %z)
+)"},
+      {"RemoveTensorMutation_WritesToUnseenTensorsBecomeNewTensors", removeTensorMutation,
+       R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK-NOT: relu_
+  # CHECK: %b : Tensor = aten::relu(%a)
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::relu_(%a)
+  %c : Tensor = aten::neg(%a) # CHECK: aten::neg(%b)
+  return (%a, %c) # CHECK: return (%b, %c)
+)"},
+      {"RemoveTensorMutation_ViewsInputsAndOtherDtypesStay", removeTensorMutation,
+       R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK: relu_(%a)
+  # CHECK: relu_(%x)
+  # CHECK: mul_(%e, %f)
+  %f : float = prim::Constant[value=0.5]()
+  %a : Tensor = aten::mul(%x, %y)
+  %v : Tensor = aten::t(%a)
+  %b : Tensor = aten::relu_(%a)
+  %c : Tensor = aten::relu_(%x)
+  %e : Tensor = aten::add(%x, %y, %f)
+  %g : Tensor = aten::mul_(%e, %f)
+  return (%v, %c, %g)
+)"},
+      {"RemoveTensorMutation_TypesTellOfOperandsThatFit", removeTypedTensorMutation,
+       R"(graph(%x : Float(2, SS(-1)), %y : Float(SS(-1)), %z : Float(2, SS(-2)),
+      %d : Double(2, SS(-1)), %u : Tensor):
+  # CHECK: aten::add(%a, %y, %one)
+  # CHECK: mul_(%b, %z)
+  # CHECK: mul_(%c, %d)
+  # CHECK: mul_(%e, %u)
+  %one : int = prim::Constant[value=1]()
+  %a : Float(2, SS(-1)) = aten::neg(%x)
+  %a1 : Tensor = aten::add_(%a, %y, %one)
+  %b : Float(2, SS(-1)) = aten::neg(%x)
+  %b1 : Tensor = aten::mul_(%b, %z)
+  %c : Float(2, SS(-1)) = aten::neg(%x)
+  %c1 : Tensor = aten::mul_(%c, %d)
+  %e : Float(2, SS(-1)) = aten::neg(%x)
+  %e1 : Tensor = aten::mul_(%e, %u)
+  return (%a1, %b1, %c1, %e1)
+)"},
+      {"CopyLoopWeights_OneCopyForAllProductsOfALoop", copyLoopWeights,
+       R"(graph(%x : Tensor, %w : Tensor, %n : int):
+  # CHECK: wick::loop_weight(%w, %n)
+  # CHECK-NOT: aten::mm
+  # CHECK: prim::Loop
+  # CHECK: wick::mm_weight(%p, %a
+  # CHECK: wick::mm_weight
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %a : Tensor = aten::t(%w)
+      %q : Tensor = aten::mm(%p, %a)
+      %b : Tensor = aten::t(%w)
+      %r : Tensor = aten::mm(%q, %b)
+      -> (%t, %r)
+  return (%y)
+)"},
+      {"CopyLoopWeights_NotOfWhatChangesAndNotWhereTurnsAreUnknown", copyLoopWeights,
+       R"(graph(%x : Tensor, %w : Tensor, %v : Tensor, %c : bool, %n : int):
+  # CHECK-NOT: wick::
+  %t : bool = prim::Constant[value=True]()
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %own : Tensor = aten::t(%p)
+      %q : Tensor = aten::mm(%p, %own)
+      %written : Tensor = aten::add_(%w, %q, %one)
+      %a : Tensor = aten::t(%w)
+      %r : Tensor = aten::mm(%q, %a)
+      -> (%t, %r)
+  %z : Tensor = prim::Loop(%n, %c, %y)
+    block0(%j : int, %s : Tensor):
+      %b : Tensor = aten::t(%v)
+      %u : Tensor = aten::mm(%s, %b)
+      -> (%c, %u)
+  return (%z)
+)"},
+  };
+  return all;
 }
 
-// ---- loops ----
+class PassesTest : public testing::TestWithParam<Case> {};
+
+TEST_P(PassesTest, LeavesWhatTheTextSays) {
+  check(GetParam().text, GetParam().pass);
+}
+INSTANTIATE_TEST_SUITE_P(Passes, PassesTest, testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(UnrollLoops, ConstantTurns) {
   auto g = check(R"(graph(%x : Tensor, %n : int):
@@ -438,26 +576,6 @@ TEST(UnrollLoops, ConstantTurns) {
   EXPECT_EQ(adds, 2);
 }
 
-TEST(UnrollLoops, EarlyEndsAndLongLoopsStay) {
-  check(R"(graph(%c : bool, %x : Tensor):
-  # CHECK: prim::Loop(%2
-  # CHECK: prim::Loop(%3
-  %2 : int = prim::Constant[value=2]()
-  %3 : int = prim::Constant[value=1000]()
-  %t : bool = prim::Constant[value=True]()
-  %y : Tensor = prim::Loop(%2, %t, %x)
-    block0(%i : int, %p : Tensor):
-      %q : Tensor = aten::relu(%p)
-      -> (%c, %q)
-  %z : Tensor = prim::Loop(%3, %t, %y)
-    block0(%j : int, %u : Tensor):
-      %v : Tensor = aten::relu(%u)
-      -> (%t, %v)
-  return (%z)
-)",
-        unrollLoops);
-}
-
 TEST(UnrollLoops, LongLoopsAreWrittenOutWhereLimitsSaySo) {
   auto g = check(R"(graph(%x : Tensor):
   # CHECK-NOT: prim::Loop
@@ -478,230 +596,6 @@ TEST(UnrollLoops, LongLoopsAreWrittenOutWhereLimitsSaySo) {
   EXPECT_EQ(std::count_if(g->nodes().begin(), g->nodes().end(),
                           [](const Node* n) { return n->kind() == Symbol::aten("relu"); }),
             40);
-}
-
-TEST(LoopInvariants, LeaveTheLoopWhenTheyCannotRaise) {
-  check(R"(graph(%x : Tensor, %w : Tensor, %n : int, %k : int):
-  # CHECK: %a : int = aten::mul
-  # CHECK: prim::Loop
-  # CHECK: aten::relu(%w)
-  %t : bool = prim::Constant[value=True]()
-  %y : Tensor = prim::Loop(%n, %t, %x)
-    block0(%i : int, %p : Tensor):
-      %a : int = aten::mul(%k, %k)
-      %r : Tensor = aten::relu(%w)
-      %q : Tensor = aten::add(%p, %r, %a)
-      -> (%t, %q)
-  return (%y)
-)",
-        hoistLoopInvariants);
-}
-
-TEST(LoopInvariants, ALoopThatRunsLetsGoOfMore) {
-  check(R"(graph(%x : Tensor, %w : Tensor, %k : int):
-  # CHECK: aten::relu(%w)
-  # CHECK: prim::Loop
-  # CHECK: aten::neg(%x)
-  %n : int = prim::Constant[value=50]()
-  %t : bool = prim::Constant[value=True]()
-  %y : Tensor = prim::Loop(%n, %t, %x)
-    block0(%i : int, %p : Tensor):
-      %r : Tensor = aten::relu(%w)
-      %q : Tensor = aten::add(%p, %r, %i)
-      %s : Tensor = aten::neg(%x)
-      %u : Tensor = aten::mul(%q, %s)
-      -> (%t, %u)
-  return (%y)
-)",
-        hoistLoopInvariants);
-}
-
-TEST(LoopInvariants, NewMemoryForEachTurnAndWritesStay) {
-  check(R"(graph(%x : Tensor, %w : Tensor):
-  # CHECK: prim::Loop
-  # CHECK: aten::relu(%w)
-  # CHECK: aten::neg(%x)
-  %n : int = prim::Constant[value=50]()
-  %t : bool = prim::Constant[value=True]()
-  %l : Tensor[] = prim::ListConstruct()
-   = prim::Loop(%n, %t)
-    block0(%i : int):
-      %r : Tensor = aten::relu(%w)
-      %m : Tensor[] = aten::append(%l, %r)
-      %s : Tensor = aten::neg(%x)
-      %u : Tensor = aten::add_(%s, %i, %i)
-      -> (%t)
-  return (%l)
-)",
-        hoistLoopInvariants);
-}
-
-// ---- tuples ----
-
-TEST(LowerTuples, InStraightLines) {
-  check(R"(graph(%x : Tensor, %n : int):
-  # CHECK-NOT: prim::Tuple
-  %m : int = prim::Constant[value=-1]()
-  %t : (Tensor, int) = prim::TupleConstruct(%x, %n)
-  %a : Tensor, %b : int = prim::TupleUnpack(%t)
-  %c : int = prim::TupleIndex(%t, %m)
-  return (%a, %b, %c) # CHECK: return (%x, %n, %n)
-)",
-        [](Graph& g) { lowerSimpleTuples(g); });
-}
-
-TEST(LowerTuples, ThroughBranchesAndLoops) {
-  check(R"(graph(%x : Tensor, %y : Tensor, %c : bool, %n : int):
-  # CHECK-NOT: prim::Tuple
-  %t : bool = prim::Constant[value=True]()
-  %p : (Tensor, Tensor) = prim::If(%c)
-    block0():
-      %q : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
-      -> (%q)
-    block1():
-      %r : (Tensor, Tensor) = prim::TupleConstruct(%y, %x)
-      -> (%r)
-  %s : Tensor, %u : Tensor = prim::TupleUnpack(%p)
-  %v : (Tensor, Tensor) = prim::TupleConstruct(%u, %s)
-  %w : (Tensor, Tensor) = prim::Loop(%n, %t, %v)
-    block0(%i : int, %k : (Tensor, Tensor)):
-      %e : Tensor, %f : Tensor = prim::TupleUnpack(%k)
-      %g : (Tensor, Tensor) = prim::TupleConstruct(%f, %e)
-      -> (%t, %g)
-  %a : Tensor, %b : Tensor = prim::TupleUnpack(%w)
-  return (%a, %b)
-)",
-        lowerTuples);
-}
-
-// ---- mutation ----
-
-TEST(RemoveListMutation, BuildsListsAtOnce) {
-  check(R"(graph(%x : Tensor, %y : Tensor):
-  # CHECK: prim::ListConstruct(%y, %x, %a)
-  # CHECK-NOT: aten::append
-  # CHECK-NOT: aten::insert
-  %0 : int = prim::Constant[value=0]()
-  %l : Tensor[] = prim::ListConstruct(%x)
-  %a : Tensor = aten::relu(%y)
-  %m : Tensor[] = aten::append(%l, %a)
-   = aten::insert(%l, %0, %y)
-  return (%l)
-)",
-        removeListMutation);
-}
-
-TEST(RemoveListMutation, ListsThatSomebodySawStay) {
-  check(R"(graph(%x : Tensor, %c : bool):
-  # CHECK: aten::append(%l
-  # CHECK: aten::append(%k
-  %l : Tensor[] = prim::ListConstruct(%x)
-  %n : int = aten::len(%l)
-  %m : Tensor[] = aten::append(%l, %x)
-  %k : Tensor[] = prim::ListConstruct(%x)
-  %z : int = prim::If(%c)
-    block0():
-      %o : Tensor[] = aten::append(%k, %x)
-      -> (%n)
-    block1():
-      -> (%n)
-  return (%l, %k, %z)
-)",
-        removeListMutation);
-}
-
-TEST(RemoveTensorMutation, WritesToUnseenTensorsBecomeNewTensors) {
-  check(R"(graph(%x : Tensor, %y : Tensor):
-  # CHECK-NOT: relu_
-  # CHECK: %b : Tensor = aten::relu(%a)
-  %a : Tensor = aten::mul(%x, %y)
-  %b : Tensor = aten::relu_(%a)
-  %c : Tensor = aten::neg(%a) # CHECK: aten::neg(%b)
-  return (%a, %c) # CHECK: return (%b, %c)
-)",
-        removeTensorMutation);
-}
-
-TEST(RemoveTensorMutation, ViewsInputsAndOtherDtypesStay) {
-  check(R"(graph(%x : Tensor, %y : Tensor):
-  # CHECK: relu_(%a)
-  # CHECK: relu_(%x)
-  # CHECK: mul_(%e, %f)
-  %f : float = prim::Constant[value=0.5]()
-  %a : Tensor = aten::mul(%x, %y)
-  %v : Tensor = aten::t(%a)
-  %b : Tensor = aten::relu_(%a)
-  %c : Tensor = aten::relu_(%x)
-  %e : Tensor = aten::add(%x, %y, %f)
-  %g : Tensor = aten::mul_(%e, %f)
-  return (%v, %c, %g)
-)",
-        removeTensorMutation);
-}
-
-TEST(RemoveTensorMutation, TypesTellOfOperandsThatFit) {
-  const char* const text =
-      R"(graph(%x : Float(2, SS(-1)), %y : Float(SS(-1)), %z : Float(2, SS(-2)),
-      %d : Double(2, SS(-1)), %u : Tensor):
-  # CHECK: aten::add(%a, %y, %one)
-  # CHECK: mul_(%b, %z)
-  # CHECK: mul_(%c, %d)
-  # CHECK: mul_(%e, %u)
-  %one : int = prim::Constant[value=1]()
-  %a : Float(2, SS(-1)) = aten::neg(%x)
-  %a1 : Tensor = aten::add_(%a, %y, %one)
-  %b : Float(2, SS(-1)) = aten::neg(%x)
-  %b1 : Tensor = aten::mul_(%b, %z)
-  %c : Float(2, SS(-1)) = aten::neg(%x)
-  %c1 : Tensor = aten::mul_(%c, %d)
-  %e : Float(2, SS(-1)) = aten::neg(%x)
-  %e1 : Tensor = aten::mul_(%e, %u)
-  return (%a1, %b1, %c1, %e1)
-)";
-  check(text, removeTypedTensorMutation);
-}
-
-TEST(CopyLoopWeights, OneCopyForAllProductsOfALoop) {
-  check(R"(graph(%x : Tensor, %w : Tensor, %n : int):
-  # CHECK: wick::loop_weight(%w, %n)
-  # CHECK-NOT: aten::mm
-  # CHECK: prim::Loop
-  # CHECK: wick::mm_weight(%p, %a
-  # CHECK: wick::mm_weight
-  %t : bool = prim::Constant[value=True]()
-  %y : Tensor = prim::Loop(%n, %t, %x)
-    block0(%i : int, %p : Tensor):
-      %a : Tensor = aten::t(%w)
-      %q : Tensor = aten::mm(%p, %a)
-      %b : Tensor = aten::t(%w)
-      %r : Tensor = aten::mm(%q, %b)
-      -> (%t, %r)
-  return (%y)
-)",
-        copyLoopWeights);
-}
-
-TEST(CopyLoopWeights, NotOfWhatChangesAndNotWhereTurnsAreUnknown) {
-  check(R"(graph(%x : Tensor, %w : Tensor, %v : Tensor, %c : bool, %n : int):
-  # CHECK-NOT: wick::
-  %t : bool = prim::Constant[value=True]()
-  %one : int = prim::Constant[value=1]()
-  %y : Tensor = prim::Loop(%n, %t, %x)
-    block0(%i : int, %p : Tensor):
-      %own : Tensor = aten::t(%p)
-      %q : Tensor = aten::mm(%p, %own)
-      %written : Tensor = aten::add_(%w, %q, %one)
-      %a : Tensor = aten::t(%w)
-      %r : Tensor = aten::mm(%q, %a)
-      -> (%t, %r)
-  %z : Tensor = prim::Loop(%n, %c, %y)
-    block0(%j : int, %s : Tensor):
-      %b : Tensor = aten::t(%v)
-      %u : Tensor = aten::mm(%s, %b)
-      -> (%c, %u)
-  return (%z)
-)",
-        copyLoopWeights);
 }
 
 // What is written need not be said by the schema, nor be an argument itself.
