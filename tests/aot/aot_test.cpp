@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <fstream>
 #include <map>
 
 #include "aot/recording.h"
-#include "core/generator_state.h"
 #include "runtime/inference.h"
 #include "runtime/jit_mode.h"
 #include "tests/aot/compiled.h"
@@ -18,17 +16,8 @@
 namespace wick {
 namespace {
 
+using namespace testing_aot;
 using testing::HasSubstr;
-using testing_aot::expectSame;
-using testing_aot::tensorOf;
-using testing_aot::tensorsOf;
-using testing_aot::Workshop;
-
-struct Case {
-  const char* name;
-  std::vector<const char*> inputs;
-  const char* source;
-};
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
@@ -229,15 +218,6 @@ def main(x: Tensor, m: Tensor) -> Tuple[Tensor, Tensor]:
   return all;
 }
 
-std::vector<Tensor> inputsOf(const Case& c, uint64_t seed = 1) {
-  std::vector<Tensor> inputs;
-  for (const char* spec : c.inputs) inputs.push_back(tensorOf(spec, seed++));
-  return inputs;
-}
-std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
 // All cases in one library.
 class CompiledTest : public testing::TestWithParam<Case> {
  protected:
@@ -248,7 +228,7 @@ class CompiledTest : public testing::TestWithParam<Case> {
     for (const Case& c : cases()) {
       const Program program = compile(c.source);
       try {
-        workshop_->add(c.name, program.function("main"), valuesOf(inputsOf(c)));
+        workshop_->add(c.name, program.function("main"), valuesOf(inputsOf(c.inputs, 1)));
       } catch (const Error& e) {
         refused_[c.name] = e.what();
       }
@@ -264,25 +244,18 @@ TEST_P(CompiledTest, GivesTheBitsOfTheEngine) {
   const Case& c = GetParam();
   ASSERT_EQ(said_, "");
   ASSERT_EQ(refused_[c.name], "");
-  const Workshop::Model model = workshop_->load(c.name);
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop_->weightsOf(c.name).c_str()), WICK_AOT_OK) << state.error;
+  Running running(*workshop_, c.name);
+  auto& [model, state] = running;
   const Program program = compile(c.source);
   // Other numbers than those that were recorded.
   for (uint64_t seed : {1, 77, 3, 4, 5, 6}) {
-    const std::vector<Tensor> inputs = inputsOf(c, seed);
+    const std::vector<Tensor> inputs = inputsOf(c.inputs, seed);
     IValue expected;
     for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
-    const std::vector<Tensor> wanted = tensorsOf(expected);
-    ASSERT_EQ(wanted.size(), outputs.size());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      SCOPED_TRACE(fmt::format("seed {}, result {}", seed, i));
-      expectSame(wanted[i], outputs[i]);
-    }
+    const std::vector<Tensor> outputs = outputsOf(*model.about());
+    ASSERT_EQ(call(model, state, inputs, outputs), "");
+    expectResults(expected, outputs);
   }
-  model.free(&state);
 }
 INSTANTIATE_TEST_SUITE_P(Aot, CompiledTest, testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -308,8 +281,8 @@ TEST(AotTest, DigitsAreReadAsByTheEngine) {
     ASSERT_EQ(model.init(&state, embedded ? nullptr : workshop.weightsOf(name).c_str()),
               WICK_AOT_OK)
         << state.error;
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-    ASSERT_EQ(testing_aot::call(model, state, {image}, outputs), "");
+    const std::vector<Tensor> outputs = outputsOf(*model.about());
+    ASSERT_EQ(call(model, state, {image}, outputs), "");
     expectSame(expected.toTensor(), outputs.at(0));
     model.free(&state);
     model.free(&state);  // does nothing
@@ -342,11 +315,10 @@ def moved(x: Tensor, w: Tensor) -> Tensor:
   const auto check = [&](const char* name, const std::vector<Tensor>& inputs,
                          const Tensor& wanted) {
     SCOPED_TRACE(name);
-    const Workshop::Model model = workshop.load(name);
-    wick_aot_state state;
-    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    Running running(workshop, name);
+    auto& [model, state] = running;
+    const std::vector<Tensor> outputs = outputsOf(*model.about());
+    ASSERT_EQ(call(model, state, inputs, outputs), "");
     const float* const found = outputs.at(0).data<float>();
     const Tensor all = wanted.contiguous();
     // Of the largest one, because sums cancel out.
@@ -357,7 +329,6 @@ def moved(x: Tensor, w: Tensor) -> Tensor:
     for (int64_t i = 0; i < all.numel(); ++i) {
       ASSERT_NEAR(found[i], all.data<float>()[i], 1e-5 * largest) << i;
     }
-    model.free(&state);
   };
   check("digits", {image}, callFunction(*prepared, {IValue(image)}).toTensor());
   check("products", {x, w}, program.call("main", {x, w}).toTensor());
@@ -412,12 +383,11 @@ def main(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
   ASSERT_EQ(workshop.compile("g++", "-fopenmp"), "");
   for (const auto& [name, n] : {std::pair{"fixed", 2}, {"named", 1}, {"named", 4}, {"named", 3}}) {
     SCOPED_TRACE(fmt::format("{} {}", name, n));
-    const Workshop::Model model = workshop.load(name);
-    wick_aot_state state;
-    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    Running running(workshop, name);
+    auto& [model, state] = running;
     const Tensor image = imageOf(n);
-    const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, {image});
-    ASSERT_EQ(testing_aot::call(model, state, {image}, outputs), "");
+    const std::vector<Tensor> outputs = outputsFor(model, state, {image});
+    ASSERT_EQ(call(model, state, {image}, outputs), "");
     const Tensor wanted =
         callFunction(original, {image, weights[0], weights[1]}).toTensor().contiguous();
     ASSERT_EQ(outputs.at(0).numel(), wanted.numel());
@@ -425,7 +395,6 @@ def main(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
       const float value = wanted.data<float>()[i];
       ASSERT_NEAR(outputs.at(0).data<float>()[i], value, 1e-4 * (1 + std::abs(value))) << i;
     }
-    model.free(&state);
   }
 }
 
@@ -451,24 +420,22 @@ def init(x: Tensor) -> Tensor:
   const aot::BuildResult built = workshop.add("several", std::move(entries));
   EXPECT_EQ(built.weights_bytes, 64);
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("several");
+  Running running(workshop, "several");
+  auto& [model, state] = running;
   const Workshop::Model other = workshop.load("several", "init_");
   ASSERT_EQ(model.about()->num_signatures, 4);
   EXPECT_STREQ(model.about()->signatures[3].method, "init_");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("several").c_str()), WICK_AOT_OK) << state.error;
   int32_t signature = 0;
   for (const Tensor& x : {two, four, halves}) {
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about(), signature++);
-    ASSERT_EQ(testing_aot::call(model, state, {x}, outputs), "");
+    const std::vector<Tensor> outputs = outputsOf(*model.about(), signature++);
+    ASSERT_EQ(call(model, state, {x}, outputs), "");
     expectSame(program.call("main", {x}).toTensor(), outputs[0]);
   }
-  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about(), 3);
-  ASSERT_EQ(testing_aot::call(other, state, {two}, outputs), "");
+  const std::vector<Tensor> outputs = outputsOf(*model.about(), 3);
+  ASSERT_EQ(call(other, state, {two}, outputs), "");
   expectSame(program.call("init", {two}).toTensor(), outputs[0]);
-  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("3x3xf32", 1)}, outputs),
+  EXPECT_EQ(call(model, state, {tensorOf("3x3xf32", 1)}, outputs),
             "several: none of the 3 signatures of forward has such inputs");
-  model.free(&state);
 }
 
 TEST(AotTest, WrongArgumentsAndWeightsAreRefused) {
@@ -531,19 +498,19 @@ def other(x: Tensor) -> Tensor:
                                     held, held + 256)));
 
   ASSERT_EQ(model.init(&state, workshop.weightsOf("one").c_str()), WICK_AOT_OK);
-  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("2x4xf32", 1)}, outputs),
+  const std::vector<Tensor> outputs = outputsOf(*model.about());
+  EXPECT_EQ(call(model, state, {tensorOf("2x4xf32", 1)}, outputs),
             "one: input 0 (x): expected float32[2, 3], got float32[2, 4]");
-  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("2x3xi32", 1)}, outputs),
+  EXPECT_EQ(call(model, state, {tensorOf("2x3xi32", 1)}, outputs),
             "one: input 0 (x): expected float32[2, 3], got int32[2, 3]");
-  EXPECT_EQ(testing_aot::call(model, state, {x}, {tensorOf("6xf32", 1)}),
+  EXPECT_EQ(call(model, state, {x}, {tensorOf("6xf32", 1)}),
             "one: output 0 (result): expected float32[2, 3], got float32[6]");
   EXPECT_EQ(model.forward(&state, nullptr, nullptr), WICK_AOT_ARGUMENT);
-  wick_aot_tensor nothing = testing_aot::describe(x), out = testing_aot::describe(outputs[0]);
+  wick_aot_tensor nothing = describe(x), out = describe(outputs[0]);
   nothing.data = nullptr;
   EXPECT_EQ(model.forward(&state, &nothing, &out), WICK_AOT_ARGUMENT);
   EXPECT_THAT(state.error, HasSubstr("expected memory, got null"));
-  EXPECT_EQ(testing_aot::call(model, state, {x}, outputs), "");
+  EXPECT_EQ(call(model, state, {x}, outputs), "");
   model.free(&state);
 }
 
@@ -556,18 +523,14 @@ def main(table: Tensor, i: Tensor) -> Tensor:
   const Tensor table = tensorOf("4x3xf32", 1);
   workshop.add("lookup", program.function("main"), {IValue(table), IValue(tensorOf("5xi64", 2))});
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("lookup");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
-  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-  EXPECT_EQ(testing_aot::call(model, state,
-                              {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 3, 0})}, outputs),
+  Running running(workshop, "lookup");
+  auto& [model, state] = running;
+  const std::vector<Tensor> outputs = outputsOf(*model.about());
+  EXPECT_EQ(call(model, state, {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 3, 0})}, outputs),
             "");
   EXPECT_THAT(
-      testing_aot::call(model, state, {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 4, 0})},
-                        outputs),
+      call(model, state, {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 4, 0})}, outputs),
       HasSubstr("index out of range"));
-  model.free(&state);
 }
 
 // One side of a condition raises.
@@ -581,15 +544,12 @@ def main(x: Tensor) -> Tensor:
   const Tensor good = Tensor::from({1.0f, 2.0f}), bad = Tensor::from({1.0f, -2.0f});
   workshop.add("logs", program.function("main"), {IValue(good)});
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("logs");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
-  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-  EXPECT_THAT(testing_aot::call(model, state, {bad}, outputs),
-              HasSubstr("some \"x\" is not above zero"));
-  EXPECT_EQ(testing_aot::call(model, state, {good}, outputs), "");
+  Running running(workshop, "logs");
+  auto& [model, state] = running;
+  const std::vector<Tensor> outputs = outputsOf(*model.about());
+  EXPECT_THAT(call(model, state, {bad}, outputs), HasSubstr("some \"x\" is not above zero"));
+  EXPECT_EQ(call(model, state, {good}, outputs), "");
   expectSame(program.call("main", {good}).toTensor(), outputs[0]);
-  model.free(&state);
 }
 
 // What int() refuses is refused by the compiled model.
@@ -602,16 +562,14 @@ def main(x: Tensor) -> int:
   const Tensor good = Tensor::scalar(-2.75), bad = Tensor::scalar(1e19);
   workshop.add("whole", program.function("main"), {IValue(good)});
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("whole");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("whole").c_str()), WICK_AOT_OK) << state.error;
-  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-  EXPECT_EQ(testing_aot::call(model, state, {good}, outputs), "");
+  Running running(workshop, "whole");
+  auto& [model, state] = running;
+  const std::vector<Tensor> outputs = outputsOf(*model.about());
+  EXPECT_EQ(call(model, state, {good}, outputs), "");
   expectSame(Tensor::scalar(int64_t{-1}), outputs[0]);
   EXPECT_THROW(program.call("main", {bad}), RuntimeError);
-  EXPECT_THAT(testing_aot::call(model, state, {bad}, outputs),
+  EXPECT_THAT(call(model, state, {bad}, outputs),
               HasSubstr("value cannot be converted to type int64_t without overflow"));
-  model.free(&state);
 }
 
 // What cannot be compiled says so, with the line.

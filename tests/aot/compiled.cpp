@@ -2,16 +2,21 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "codegen/llvm/jit.h"
-#include "runtime/ops/call.h"
+#include "core/error_types.h"
+#include "runtime/jit_mode.h"
+#include "runtime/ops/common_calls.h"
+#include "wick.h"
 
 namespace wick::testing_aot {
 
@@ -176,14 +181,22 @@ Tensor tensorOf(const std::string& spec, uint64_t seed) {
   if (dtype == "c64" || dtype == "c128") {
     sizes.push_back(2);
     n *= 2;
-    static const OperatorHandle kViewAsComplex("aten::view_as_complex", "");
-    return kViewAsComplex(dtype == "c64" ? fill(float{}, -3, 3) : fill(double{}, -3, 3));
+    return ops::viewAsComplex(dtype == "c64" ? fill(float{}, -3, 3) : fill(double{}, -3, 3));
   }
   const Tensor floats = fill(float{}, -3, 3);
   if (dtype == "f16") return floats.to(DType::Half);
   if (dtype == "bf16") return floats.to(DType::BFloat16);
   if (dtype == "bool") return floats.to(DType::Int).to(DType::Bool);
   return floats;
+}
+
+std::vector<Tensor> inputsOf(const std::vector<const char*>& specs, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const char* spec : specs) inputs.push_back(tensorOf(spec, seed++));
+  return inputs;
+}
+std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
+  return {tensors.begin(), tensors.end()};
 }
 
 std::vector<Tensor> tensorsOf(const IValue& value) {
@@ -211,6 +224,110 @@ void expectSame(const Tensor& expected_in, const Tensor& found) {
                           item) != 0;
   }
   EXPECT_EQ(differ, 0) << expected.describe() << " of " << expected.numel() << " elements";
+}
+
+void expectResults(const IValue& expected, const std::vector<Tensor>& found) {
+  const std::vector<Tensor> wanted = tensorsOf(expected);
+  ASSERT_EQ(wanted.size(), found.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    SCOPED_TRACE(fmt::format("result {}", i));
+    expectSame(wanted[i], found[i]);
+  }
+}
+
+Running::Running(Workshop& workshop, const std::string& name, const std::string& method)
+    : model(workshop.load(name, method)) {
+  if (model.init(&state, workshop.weightsOf(name).c_str()) != WICK_AOT_OK) {
+    throw std::runtime_error(state.error);
+  }
+}
+
+std::ostream& operator<<(std::ostream& os, const Case& c) {
+  return os << c.name;
+}
+bool hasLoop(const aot::BuildResult& built) {
+  return built.files[1].text.find("for (int64_t round_") != std::string::npos;
+}
+
+namespace {
+
+// Calls take(case, program, what was built of it alone).
+template <class Take>
+std::map<std::string, std::string> recordAll(const std::vector<Case>& cases, Take take) {
+  setJitMode(JitMode::Sync);
+  setJitThreshold(0);
+  std::map<std::string, std::string> refused;
+  for (const Case& c : cases) {
+    try {
+      const Program program = wick::compile(c.source);
+      aot::Program recorded =
+          aot::record(program.function("main"), valuesOf(inputsOf(c.inputs, 1)));
+      const aot::BuildResult built =
+          aot::build(recorded, {.name = "alone"}, [](std::string_view) {});
+      take(c, std::move(recorded), built);
+    } catch (const Error& e) {
+      refused[c.name] = e.what();
+    }
+  }
+  return refused;
+}
+
+}  // namespace
+
+CaseLibrary::CaseLibrary(const std::string& name, const std::vector<Case>& cases)
+    : name_(name), workshop_(name) {
+  std::vector<aot::Entry> entries;
+  refused_ = recordAll(cases, [&](const Case& c, aot::Program program, const auto& built) {
+    loops_[c.name] = wick::testing_aot::hasLoop(built);
+    signatures_[c.name] = static_cast<int32_t>(entries.size());
+    entries.push_back({c.name, std::move(program)});
+  });
+  workshop_.add(name, std::move(entries));
+  said_ = workshop_.compile();
+}
+
+void CaseLibrary::compare(const Case& c, uint64_t end, const std::string& told) {
+  ASSERT_EQ(said_, "");
+  ASSERT_EQ(refused_[c.name], "");
+  Running running(workshop_, name_, c.name);
+  auto& [model, state] = running;
+  const Program program = wick::compile(c.source);
+  int compared = 0;
+  for (uint64_t seed = 1; seed < end; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const std::vector<Tensor> inputs = inputsOf(c.inputs, seed);
+    IValue expected;
+    std::string raised;
+    try {
+      for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
+    } catch (const RuntimeError& e) {
+      raised = e.brief();
+    }
+    const std::vector<Tensor> outputs = outputsOf(*model.about(), signatures_[c.name]);
+    const std::string said = call(model, state, inputs, outputs);
+    EXPECT_EQ(said.empty(), raised.empty()) << said << " / " << raised;
+    if (raised.find(told) != std::string::npos) {
+      EXPECT_THAT(said, testing::HasSubstr(raised));
+    }
+    if (!raised.empty() || !said.empty()) continue;
+    ++compared;
+    expectResults(expected, outputs);
+  }
+  EXPECT_GT(compared, 0);
+}
+
+void expectCompilesUnderClang(const std::string& name, const std::vector<Case>& cases) {
+  if (std::system("clang++-14 --version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "there is no clang++-14";
+  }
+  std::vector<aot::Entry> entries;
+  recordAll(cases, [&](const Case& c, aot::Program program, const auto&) {
+    entries.push_back({c.name, std::move(program)});
+  });
+  Workshop workshop(name);
+  workshop.add(name, std::move(entries));
+  const char* const flags = "-Wno-deprecated -Wno-unused-command-line-argument -fsyntax-only";
+  EXPECT_EQ(workshop.compile("clang++-14", flags), "");
 }
 
 }  // namespace wick::testing_aot

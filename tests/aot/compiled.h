@@ -1,7 +1,7 @@
 // Models compiled ahead of time within a test: written, compiled by g++, loaded and called.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,8 +65,53 @@ std::string callAny(const Workshop::Model& model, wick_aot_state& state,
 
 // "2x3xf32", "4xi64" (from 0 to 3): always the same numbers.
 Tensor tensorOf(const std::string& spec, uint64_t seed);
+// One for each, with seeds from this one on.
+std::vector<Tensor> inputsOf(const std::vector<const char*>& specs, uint64_t seed);
+std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors);
 // Tensors and numbers of a result, in order.
 std::vector<Tensor> tensorsOf(const IValue& value);
 void expectSame(const Tensor& expected, const Tensor& found);
+// The same of each tensor and number of a result.
+void expectResults(const IValue& expected, const std::vector<Tensor>& found);
+
+// A model of a workshop with its state, which ends with it; throws where the model does not begin.
+struct Running {
+  Running(Workshop& workshop, const std::string& name, const std::string& method = "forward");
+  ~Running() { model.free(&state); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  const Workshop::Model model;
+  wick_aot_state state;
+};
+
+// Programs that are compiled together and compared with the engine.
+struct Case {
+  const char* name;
+  std::vector<const char*> inputs;
+  const char* source;
+  bool loops = true;  // whether the text has a loop, where a test asks
+};
+std::ostream& operator<<(std::ostream& os, const Case& c);
+bool hasLoop(const aot::BuildResult& built);
+
+// Cases as methods of one model.
+class CaseLibrary {
+ public:
+  CaseLibrary(const std::string& name, const std::vector<Case>& cases);
+  // Calls the case with the numbers of the seeds in front of `end`. Errors of the engine that hold `told` are the model's.
+  void compare(const Case& c, uint64_t end, const std::string& told);
+  bool hasLoop(const Case& c) const { return loops_.at(c.name); }
+
+ private:
+  const std::string name_;
+  Workshop workshop_;
+  std::map<std::string, std::string> refused_;
+  std::map<std::string, bool> loops_;
+  std::map<std::string, int32_t> signatures_;
+  std::string said_;
+};
+// The same text under the other compiler; skips where there is none.
+void expectCompilesUnderClang(const std::string& name, const std::vector<Case>& cases);
 
 }  // namespace wick::testing_aot

@@ -61,9 +61,8 @@ void compareAll(const std::string& folder, const std::vector<Case>& cases, int c
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
     if (!programs[i]) continue;
-    const Workshop::Model model = workshop.load(c.name);
-    wick_aot_state state;
-    ASSERT_EQ(model.init(&state, workshop.weightsOf(c.name).c_str()), WICK_AOT_OK) << state.error;
+    Running running(workshop, c.name);
+    auto& [model, state] = running;
     for (int n = 0; n < calls; ++n) {
       SCOPED_TRACE(fmt::format("{}, call {}", c.name, n));
       const std::vector<Tensor> inputs = argumentsOf(c, n);
@@ -82,7 +81,6 @@ void compareAll(const std::string& folder, const std::vector<Case>& cases, int c
       ASSERT_EQ(found.size(), expected.size());
       for (size_t o = 0; o < found.size(); ++o) expectSame(expected[o], found[o]);
     }
-    model.free(&state);
   }
 }
 
@@ -276,9 +274,8 @@ TEST(DecidedTest, Errors) {
   Workshop workshop("decided_errors");
   workshop.add("zeros", program.function("zeros"), {IValue(tensorOf("1xi64", 1))});
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("zeros");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  Running running(workshop, "zeros");
+  auto& [model, state] = running;
   const wick_aot_slot& slot = model.about()->signatures[0].outputs[0];
   EXPECT_EQ(slot.sizes[0], 64);
   EXPECT_EQ(slot.decided, 1u);
@@ -291,7 +288,6 @@ TEST(DecidedTest, Errors) {
     EXPECT_EQ(callAny(model, state, {Tensor::scalar<int64_t>(n).reshape(DimVector{1})}, found),
               fmt::format("zeros: zeros: expected a size from 0 to 64, got {}", n));
   }
-  model.free(&state);
 }
 
 TEST(DecidedTest, RepeatsAndCounts) {

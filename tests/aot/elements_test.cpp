@@ -3,31 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <map>
-
 #include "core/error_types.h"
-#include "runtime/jit_mode.h"
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
 namespace wick {
 namespace {
 
+using namespace testing_aot;
 using testing::HasSubstr;
-using testing_aot::expectSame;
-using testing_aot::tensorOf;
-using testing_aot::tensorsOf;
-using testing_aot::Workshop;
-
-struct Case {
-  const char* name;
-  std::vector<const char*> inputs;
-  const char* source;
-};
-std::ostream& operator<<(std::ostream& os, const Case& c) {
-  return os << c.name;
-}
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
@@ -454,105 +438,18 @@ def main(x: Tensor, h: Tensor, c: Tensor):
   return all;
 }
 
-std::vector<Tensor> inputsOf(const Case& c, uint64_t seed) {
-  std::vector<Tensor> inputs;
-  for (const char* spec : c.inputs) inputs.push_back(tensorOf(spec, seed++));
-  return inputs;
-}
-std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
-// The cases, each a method of one model.
-struct Recorded {
-  std::vector<aot::Entry> entries;
-  std::map<std::string, std::string> refused;
-  std::map<std::string, int32_t> signatures;
-};
-Recorded recordAll() {
-  Recorded all;
-  for (const Case& c : cases()) {
-    try {
-      const Program program = compile(c.source);
-      aot::Program recorded = aot::record(program.function("main"), valuesOf(inputsOf(c, 1)));
-      aot::BuildOptions options;
-      options.name = "alone";
-      aot::build(recorded, options, [](std::string_view) {});
-      all.signatures[c.name] = static_cast<int32_t>(all.entries.size());
-      all.entries.push_back({c.name, std::move(recorded)});
-    } catch (const Error& e) {
-      all.refused[c.name] = e.what();
-    }
-  }
-  return all;
-}
-
-class ElementsTest : public testing::TestWithParam<Case> {
- protected:
-  static void SetUpTestSuite() {
-    setJitMode(JitMode::Sync);
-    setJitThreshold(0);
-    workshop_ = new Workshop("elements");
-    recorded_ = recordAll();
-    workshop_->add("elements", std::move(recorded_.entries));
-    said_ = workshop_->compile();
-  }
-  static inline Workshop* workshop_ = nullptr;
-  static inline Recorded recorded_;
-  static inline std::string said_;
-};
+class ElementsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(ElementsTest, GivesTheBitsOfTheEngine) {
-  const Case& c = GetParam();
-  ASSERT_EQ(said_, "");
-  ASSERT_EQ(recorded_.refused[c.name], "");
-  const Workshop::Model model = workshop_->load("elements", c.name);
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop_->weightsOf("elements").c_str()), WICK_AOT_OK)
-      << state.error;
-  const Program program = compile(c.source);
-  int compared = 0;
-  for (uint64_t seed = 1; seed < 9; ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    const std::vector<Tensor> inputs = inputsOf(c, seed);
-    IValue expected;
-    std::string raised;
-    try {
-      for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
-    } catch (const RuntimeError& e) {
-      raised = e.brief();
-    }
-    const std::vector<Tensor> outputs =
-        testing_aot::outputsOf(*model.about(), recorded_.signatures[c.name]);
-    const std::string said = testing_aot::call(model, state, inputs, outputs);
-    EXPECT_EQ(said.empty(), raised.empty()) << said << " / " << raised;
-    if (raised.find("ZeroDivision") != std::string::npos) {
-      EXPECT_THAT(said, HasSubstr(raised));
-    }
-    if (!raised.empty() || !said.empty()) continue;
-    ++compared;
-    const std::vector<Tensor> wanted = tensorsOf(expected);
-    ASSERT_EQ(wanted.size(), outputs.size());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      SCOPED_TRACE(fmt::format("result {}", i));
-      expectSame(wanted[i], outputs[i]);
-    }
-  }
-  EXPECT_GT(compared, 0);
-  model.free(&state);
+  static auto& library = *new CaseLibrary("elements", cases());
+  library.compare(GetParam(), 9, "ZeroDivision");
 }
 INSTANTIATE_TEST_SUITE_P(Aot, ElementsTest, testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // The same text under the other compiler.
 TEST(AotElementsTest, CompilesUnderClang) {
-  if (std::system("clang++-14 --version > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "there is no clang++-14";
-  }
-  Workshop workshop("elements_clang");
-  workshop.add("elements", recordAll().entries);
-  const char* const flags = "-Wno-deprecated -Wno-unused-command-line-argument -fsyntax-only";
-  EXPECT_EQ(workshop.compile("clang++-14", flags), "");
+  expectCompilesUnderClang("elements_clang", cases());
 }
 
 // A state goes on with its random numbers from call to call, as the engine does.
@@ -562,13 +459,12 @@ TEST(AotElementsTest, RandomNumbersGoOn) {
   Workshop workshop("seeded");
   workshop.add("seeded", program.function("main"), valuesOf(inputs));
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("seeded");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("seeded").c_str()), WICK_AOT_OK) << state.error;
+  Running running(workshop, "seeded");
+  auto& [model, state] = running;
   auto* const seed = workshop.find<void(wick_aot_state*, uint64_t)>("seeded_seed");
   const auto compare = [&] {
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-    EXPECT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    const std::vector<Tensor> outputs = outputsOf(*model.about());
+    EXPECT_EQ(call(model, state, inputs, outputs), "");
     expectSame(program.call("main", valuesOf(inputs)).toTensor(), outputs[0]);
   };
   for (const uint64_t number : {uint64_t{67280421310721}, uint64_t{5}, uint64_t{5}}) {
@@ -578,7 +474,6 @@ TEST(AotElementsTest, RandomNumbersGoOn) {
     if (number == 5) seed(&state, number);
     for (int call = 0; call < 3; ++call) compare();
   }
-  model.free(&state);
 }
 
 // Errors that elements decide are errors of the call.
@@ -591,18 +486,16 @@ def main(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
     y.scatter_(0, i, v)
     return y
 )");
-  const Tensor x = testing_aot::tensorOf("4x3xf32", 1), i = testing_aot::tensorOf("2x3xi64", 2);
-  const Tensor v = testing_aot::tensorOf("2x3xf32", 3);
+  const Tensor x = tensorOf("4x3xf32", 1), i = tensorOf("2x3xi64", 2);
+  const Tensor v = tensorOf("2x3xf32", 3);
   Workshop workshop("behind_a_copy");
   workshop.add("written", program.function("main"), {x, i, v});
   ASSERT_EQ(workshop.compile("g++", "-O3 -fopenmp"), "");
-  const Workshop::Model model = workshop.load("written");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("written").c_str()), WICK_AOT_OK) << state.error;
-  const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, {x, i, v});
-  ASSERT_EQ(testing_aot::call(model, state, {x, i, v}, outputs), "");
-  testing_aot::expectSame(program.call("main", {x, i, v}).toTensor(), outputs.at(0));
-  model.free(&state);
+  Running running(workshop, "written");
+  auto& [model, state] = running;
+  const std::vector<Tensor> outputs = outputsFor(model, state, {x, i, v});
+  ASSERT_EQ(call(model, state, {x, i, v}, outputs), "");
+  expectSame(program.call("main", {x, i, v}).toTensor(), outputs.at(0));
 }
 
 TEST(AotElementsTest, ElementsRaise) {
@@ -612,15 +505,13 @@ TEST(AotElementsTest, ElementsRaise) {
     Workshop workshop("raises_" + name);
     workshop.add(name, program.function("main"), valuesOf(good));
     EXPECT_EQ(workshop.compile(), "");
-    const Workshop::Model model = workshop.load(name);
-    wick_aot_state state;
-    EXPECT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-    EXPECT_EQ(testing_aot::call(model, state, good, outputs), "");
+    Running running(workshop, name);
+    auto& [model, state] = running;
+    const std::vector<Tensor> outputs = outputsOf(*model.about());
+    EXPECT_EQ(call(model, state, good, outputs), "");
     expectSame(program.call("main", valuesOf(good)).toTensor(), outputs[0]);
     EXPECT_THROW(program.call("main", valuesOf(bad)), RuntimeError);
-    const std::string text = testing_aot::call(model, state, bad, outputs);
-    model.free(&state);
+    const std::string text = call(model, state, bad, outputs);
     return text;
   };
   const auto whole = [](std::vector<int64_t> v) { return Tensor::from(v); };

@@ -3,33 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <map>
-
-#include "codegen/llvm/kernels.h"
 #include "core/error_types.h"
-#include "runtime/jit_mode.h"
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
 namespace wick {
 namespace {
 
+using namespace testing_aot;
 using testing::HasSubstr;
-using testing_aot::expectSame;
-using testing_aot::tensorOf;
-using testing_aot::tensorsOf;
-using testing_aot::Workshop;
-
-struct Case {
-  const char* name;
-  std::vector<const char*> inputs;
-  const char* source;
-  bool loops = true;  // whether the text has a loop
-};
-std::ostream& operator<<(std::ostream& os, const Case& c) {
-  return os << c.name;
-}
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
@@ -321,104 +303,19 @@ def main(x: Tensor):
   return all;
 }
 
-std::vector<Tensor> inputsOf(const Case& c, uint64_t seed) {
-  std::vector<Tensor> inputs;
-  for (const char* spec : c.inputs) inputs.push_back(tensorOf(spec, seed++));
-  return inputs;
-}
-std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-bool hasLoop(const aot::BuildResult& built) {
-  return built.files[1].text.find("for (int64_t round_") != std::string::npos;
-}
-
-// The cases, each a method of one model.
-struct Recorded {
-  std::vector<aot::Entry> entries;
-  std::map<std::string, std::string> refused;
-  std::map<std::string, bool> loops;  // whether the text has a loop
-  std::map<std::string, int32_t> signatures;
-};
-Recorded recordAll() {
-  Recorded all;
-  for (const Case& c : cases()) {
-    const Program program = compile(c.source);
-    try {
-      aot::Program recorded = aot::record(program.function("main"), valuesOf(inputsOf(c, 1)));
-      aot::BuildOptions options;
-      options.name = "alone";
-      all.loops[c.name] = hasLoop(aot::build(recorded, options, [](std::string_view) {}));
-      all.signatures[c.name] = static_cast<int32_t>(all.entries.size());
-      all.entries.push_back({c.name, std::move(recorded)});
-    } catch (const Error& e) {
-      all.refused[c.name] = e.what();
-    }
-  }
-  return all;
-}
-
-class LoopsTest : public testing::TestWithParam<Case> {
- protected:
-  static void SetUpTestSuite() {
-    setJitMode(JitMode::Sync);
-    setJitThreshold(0);
-    workshop_ = new Workshop("loops");
-    recorded_ = recordAll();
-    workshop_->add("loops", std::move(recorded_.entries));
-    said_ = workshop_->compile();
-  }
-  static inline Workshop* workshop_ = nullptr;
-  static inline Recorded recorded_;
-  static inline std::string said_;
-};
+class LoopsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(LoopsTest, GivesTheBitsOfTheEngine) {
-  const Case& c = GetParam();
-  ASSERT_EQ(said_, "");
-  ASSERT_EQ(recorded_.refused[c.name], "");
-  EXPECT_EQ(recorded_.loops[c.name], c.loops);
-  const Workshop::Model model = workshop_->load("loops", c.name);
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop_->weightsOf("loops").c_str()), WICK_AOT_OK) << state.error;
-  const Program program = compile(c.source);
-  for (uint64_t seed = 1; seed < 13; ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    const std::vector<Tensor> inputs = inputsOf(c, seed);
-    IValue expected;
-    std::string raised;
-    try {
-      for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
-    } catch (const RuntimeError& e) {
-      raised = e.brief();
-    }
-    const std::vector<Tensor> outputs =
-        testing_aot::outputsOf(*model.about(), recorded_.signatures[c.name]);
-    const std::string said = testing_aot::call(model, state, inputs, outputs);
-    EXPECT_THAT(said, HasSubstr(raised));
-    EXPECT_EQ(said.empty(), raised.empty()) << said << " / " << raised;
-    if (!raised.empty()) continue;
-    const std::vector<Tensor> wanted = tensorsOf(expected);
-    ASSERT_EQ(wanted.size(), outputs.size());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      SCOPED_TRACE(fmt::format("result {}", i));
-      expectSame(wanted[i], outputs[i]);
-    }
-  }
-  model.free(&state);
+  static auto& library = *new CaseLibrary("loops", cases());
+  EXPECT_EQ(library.hasLoop(GetParam()), GetParam().loops);
+  library.compare(GetParam(), 13, "");
 }
 INSTANTIATE_TEST_SUITE_P(Aot, LoopsTest, testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // The same text under the other compiler.
 TEST(AotLoopsTest, CompilesUnderClang) {
-  if (std::system("clang++-14 --version > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "there is no clang++-14";
-  }
-  Workshop workshop("loops_clang");
-  workshop.add("loops", recordAll().entries);
-  const char* const flags = "-Wno-deprecated -Wno-unused-command-line-argument -fsyntax-only";
-  EXPECT_EQ(workshop.compile("clang++-14", flags), "");
+  expectCompilesUnderClang("loops_clang", cases());
 }
 
 // Statements lie as deep as the loops and conditions around them.
@@ -469,12 +366,11 @@ def main(x: Tensor, k: Tensor):
   workshop.add("outside", outside.function("main"), valuesOf(with(1)));
   ASSERT_EQ(workshop.compile(), "");
   for (const auto& [name, program] : {std::pair("raises", &raises), {"outside", &outside}}) {
-    const Workshop::Model model = workshop.load(name);
-    wick_aot_state state;
-    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    Running running(workshop, name);
+    auto& [model, state] = running;
     for (int64_t k = -1; k < 5; ++k) {
-      const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
-      const std::string said = testing_aot::call(model, state, with(k), outputs);
+      const std::vector<Tensor> outputs = outputsOf(*model.about());
+      const std::string said = call(model, state, with(k), outputs);
       if (k <= 2) {
         EXPECT_EQ(said, "");
         expectSame(program->call("main", valuesOf(with(k))).toTensor(), outputs[0]);
@@ -484,7 +380,6 @@ def main(x: Tensor, k: Tensor):
       EXPECT_THAT(said, HasSubstr(name == std::string("outside") ? "index out of range"
                                                                  : "division or modulo by zero"));
     }
-    model.free(&state);
   }
 }
 
@@ -511,21 +406,17 @@ def main(x: Tensor, w: Tensor):
   EXPECT_TRUE(hasLoop(built));
   EXPECT_LT(built.steps, 60u);
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("sized");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("sized").c_str()), WICK_AOT_OK) << state.error;
+  Running running(workshop, "sized");
+  auto& [model, state] = running;
   for (const int64_t n : {1, 2, 3, 17, 59, 60}) {
     SCOPED_TRACE(n);
     const std::vector<Tensor> inputs = with(n);
-    const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, inputs);
-    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    const std::vector<Tensor> outputs = outputsFor(model, state, inputs);
+    ASSERT_EQ(call(model, state, inputs, outputs), "");
     IValue expected;
     for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
-    const std::vector<Tensor> wanted = tensorsOf(expected);
-    ASSERT_EQ(wanted.size(), outputs.size());
-    for (size_t i = 0; i < wanted.size(); ++i) expectSame(wanted[i], outputs[i]);
+    expectResults(expected, outputs);
   }
-  model.free(&state);
 }
 
 // A loop that cannot stay one is told with the reason, where it has no bound.

@@ -1,10 +1,7 @@
 // Weights that are packed while a model is built, and the runtime that takes them, also on other machines.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <numeric>
 #include <vector>
 
 #include "aot/pack_weights.h"

@@ -20,6 +20,7 @@
 namespace wick {
 namespace {
 
+using testing_aot::Running;
 using testing_aot::Workshop;
 
 const char kRoot[] = "tests/scripts/cases";
@@ -150,9 +151,8 @@ Rate tryAll(const std::vector<Script>& scripts, bool fold) {
   EXPECT_EQ(said, "");
   if (!said.empty()) return rate;
   for (const Script* script : compiled) {
-    const Workshop::Model model = workshop.load(name, script->name);
-    wick_aot_state state;
-    EXPECT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    Running running(workshop, name, script->name);
+    auto& [model, state] = running;
     std::vector<Tensor> outputs;
     EXPECT_EQ(testing_aot::callAny(model, state, {}, outputs), "") << script->name;
     bool same = outputs.size() == script->expected.size();
@@ -161,7 +161,6 @@ Rate tryAll(const std::vector<Script>& scripts, bool fold) {
     }
     EXPECT_TRUE(same) << script->name;
     rate.compiled += same ? 1 : 0;
-    model.free(&state);
   }
   return rate;
 }

@@ -20,8 +20,10 @@ namespace {
 using aot::Symbol;
 using testing::HasSubstr;
 using testing_aot::expectSame;
+using testing_aot::Running;
 using testing_aot::tensorOf;
 using testing_aot::tensorsOf;
+using testing_aot::valuesOf;
 using testing_aot::Workshop;
 
 struct Case {
@@ -238,9 +240,6 @@ std::vector<Tensor> inputsOf(const Case& c, const std::vector<int64_t>& sizes, u
   }
   return inputs;
 }
-std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
 
 // Some of the sizes, in an order in which larger and smaller ones follow each other.
 std::vector<size_t> somePositions(const aot::SizeSpace& space) {
@@ -305,9 +304,8 @@ class SizesTest : public testing::TestWithParam<Case> {
 TEST_P(SizesTest, GiveTheBitsOfTheEngine) {
   const Case& c = GetParam();
   ASSERT_EQ(said_, "");
-  const Workshop::Model model = workshop_->load("cases", c.name);
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop_->weightsOf("cases").c_str()), WICK_AOT_OK) << state.error;
+  Running running(*workshop_, "cases", c.name);
+  auto& [model, state] = running;
   const aot::SizeSpace space(symbolsOf(c));
   std::optional<Workshop::Model> fixed;
   wick_aot_state fixed_state;
@@ -339,7 +337,6 @@ TEST_P(SizesTest, GiveTheBitsOfTheEngine) {
     }
     if (testing::Test::HasFailure()) break;
   }
-  model.free(&state);
   if (fixed) fixed->free(&fixed_state);
 }
 INSTANTIATE_TEST_SUITE_P(Aot, SizesTest, testing::ValuesIn(cases()),
@@ -361,11 +358,10 @@ TEST(AotSizesTest, DigitsAreReadInBatches) {
       });
   const aot::BuildResult built = workshop.add("batches", std::move(entries));
   ASSERT_EQ(workshop.compile("g++", "-fopenmp"), "");
-  const Workshop::Model model = workshop.load("batches");
+  Running running(workshop, "batches");
+  auto& [model, state] = running;
   EXPECT_THAT(built.files[0].text, HasSubstr("float32[N, 1, 28, 28]"));
   EXPECT_THAT(built.files[0].text, HasSubstr("float32[N, 10]"));
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, workshop.weightsOf("batches").c_str()), WICK_AOT_OK) << state.error;
   for (const int64_t n : {3, 1, 20, 2, 7, 8, 16, 3}) {
     SCOPED_TRACE(n);
     const Tensor images = imagesOf(n, static_cast<uint64_t>(n));
@@ -375,7 +371,6 @@ TEST(AotSizesTest, DigitsAreReadInBatches) {
     ASSERT_EQ(testing_aot::call(model, state, {images}, outputs), "");
     expectSame(expected.toTensor(), outputs.at(0));
   }
-  model.free(&state);
 }
 
 TEST(AotSizesTest, OtherSizesAreRefused) {
@@ -394,9 +389,8 @@ def main(x: Tensor, y: Tensor) -> Tensor:
                     });
   workshop.add("sized", std::move(entries));
   ASSERT_EQ(workshop.compile(), "");
-  const Workshop::Model model = workshop.load("sized");
-  wick_aot_state state;
-  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  Running running(workshop, "sized");
+  auto& [model, state] = running;
   const auto said = [&](const char* x, const char* y, const char* out) {
     return testing_aot::call(model, state, {tensorOf(x, 1), tensorOf(y, 2)}, {tensorOf(out, 3)});
   };
@@ -415,7 +409,6 @@ def main(x: Tensor, y: Tensor) -> Tensor:
   EXPECT_THAT(said("6x3xf32", "6x1xf32", "6x3xf32"), HasSubstr("six rows"));
   EXPECT_EQ(model.forward(&state, nullptr, nullptr), WICK_AOT_ARGUMENT);
   EXPECT_EQ(model.about()->signatures[0].num_symbols, 2);
-  model.free(&state);
 }
 
 // What sizes decide too much of says so.
