@@ -1,7 +1,10 @@
 // What Python's strings, lists, tuples and dicts have and PyTorch's operators have not.
 #include <algorithm>
+#include <iterator>
 
+#include "core/budget.h"
 #include "core/counted_vector.h"
+#include "core/memory_limit.h"
 #include "runtime/ops/typed.h"
 #include "runtime/ops/values/order.h"
 #include "runtime/ops/values/text.h"
@@ -38,21 +41,6 @@ bool contains(const IValue& list, const IValue& element) {
   return std::any_of(v.begin(), v.end(), [&](const IValue& e) { return e.equals(element); });
 }
 
-const Values& nonEmpty(const IValue& list, const char* op) {
-  if (list.elements().empty()) {
-    throw RuntimeError(fmt::format("{}() arg is an empty sequence", op), "ValueError");
-  }
-  return list.elements();
-}
-IValue largest(const IValue& list) {
-  const Values& v = nonEmpty(list, "max");
-  return *std::max_element(v.begin(), v.end(), lessThan);
-}
-IValue smallest(const IValue& list) {
-  const Values& v = nonEmpty(list, "min");
-  return *std::min_element(v.begin(), v.end(), lessThan);
-}
-
 // ---- lists ----
 
 I indexWithin(const IValue& list, const IValue& element, I start, I stop) {
@@ -68,7 +56,8 @@ I indexWithin(const IValue& list, const IValue& element, I start, I stop) {
 void setSlice(const IValue& list, std::optional<I> start, std::optional<I> end,
               std::optional<I> step, const IValue& values) {
   Values& v = list.toList().elements;
-  Values added = values.elements();  // a copy: it may be the list itself
+  // A copy: it may be the list itself.
+  const CountedVector<IValue> added(values.elements().begin(), values.elements().end());
   I n = static_cast<I>(v.size());
   if (step.value_or(1) != 1) {
     CountedVector<I> chosen = sliceIndices(n, start, end, *step);
@@ -86,6 +75,10 @@ void setSlice(const IValue& list, std::optional<I> start, std::optional<I> end,
   };
   I first = bound(start, 0);
   I last = std::max(first, bound(end, n));
+  list.toList().makeRoom("slice", added.size());
+  // What is replaced is released last, because it may know the list.
+  const CountedVector<IValue> replaced(std::make_move_iterator(v.begin() + first),
+                                       std::make_move_iterator(v.begin() + last));
   v.erase(v.begin() + first, v.begin() + last);
   v.insert(v.begin() + first, added.begin(), added.end());
 }
@@ -93,15 +86,19 @@ void setSlice(const IValue& list, std::optional<I> start, std::optional<I> end,
 void deleteSlice(const IValue& list, std::optional<I> start, std::optional<I> end,
                  std::optional<I> step) {
   Values& v = list.toList().elements;
+  checkAllocation("del", v.size() * (sizeof(IValue) + 1));
   std::vector<bool> gone(v.size());
   for (I i : sliceIndices(static_cast<I>(v.size()), start, end, step.value_or(1))) {
     gone[static_cast<size_t>(i)] = true;
   }
+  Pace pace;
   Values kept;
+  kept.reserve(static_cast<size_t>(std::ranges::count(gone, false)));
   for (size_t i = 0; i < v.size(); ++i) {
-    if (!gone[i]) kept.push_back(std::move(v[i]));
+    pace.step();
+    if (!gone[i]) kept.push_back(v[i]);
   }
-  v.swap(kept);
+  list.toList().replace(std::move(kept));
 }
 
 IValue checkUnpack(IValue list, I least) {

@@ -211,38 +211,23 @@ bool listsDiffer(const IValue& a, const IValue& b) {
 
 // ---- order ----
 
+ListRef sortedList(const IValue& list, bool reverse) {
+  const Values& values = valuesOf(list);
+  checkAllocation("sort", values.size() * sizeof(IValue));
+  ListRef out = makeList(list.toList().element_type, values);
+  sortValues(out->elements, reverse);
+  return out;
+}
 void sortList(const IValue& list, bool reverse) {
-  sortValues(valuesOf(list), reverse);
+  list.toList().replace(std::move(sortedList(list, reverse)->elements));
 }
 void sortAscending(const IValue& list, bool reverse) {
   sortList(list, reverse);
 }
 IValue sorted(const IValue& list) {
-  Values out = valuesOf(list);
-  sortValues(out, false);
-  return listLike(list, std::move(out));
+  return IValue(sortedList(list, false));
 }
 
-const Values& nonEmpty(const IValue& list, const char* op) {
-  const Values& v = valuesOf(list);
-  if (v.empty()) throw RuntimeError(fmt::format("{}() arg is an empty sequence", op), "ValueError");
-  return v;
-}
-// Comparisons with NaN are false: a NaN stays where it came first and is passed over later.
-IValue largest(const IValue& list) {
-  const IValue* best = nullptr;
-  for (const IValue& e : nonEmpty(list, "max")) {
-    if (!best || lessThan(*best, e)) best = &e;
-  }
-  return *best;
-}
-IValue smallest(const IValue& list) {
-  const IValue* best = nullptr;
-  for (const IValue& e : nonEmpty(list, "min")) {
-    if (!best || lessThan(e, *best)) best = &e;
-  }
-  return *best;
-}
 // -1, 0 or 1 by the first elements that differ, then by length.
 int compareLists(const Values& a, const Values& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {

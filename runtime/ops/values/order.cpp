@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <span>
 #include <unordered_set>
 
 #include "core/counted_vector.h"
@@ -74,6 +75,43 @@ bool mayBeOrdered(const IValue& v, std::unordered_set<const RefCounted*>& seen, 
          !v.isFuture() && !v.isGenerator() && !v.isCapsule();
 }
 
+// The range with its smallest element first, and so on: each goes back to where it belongs.
+template <class Before>
+void insertionSort(std::span<IValue> range, const Before& before) {
+  for (size_t i = 1; i < range.size(); ++i) {
+    IValue value = std::move(range[i]);
+    size_t at = i;
+    for (; at > 0 && before(value, range[at - 1]); --at) range[at] = std::move(range[at - 1]);
+    range[at] = std::move(value);
+  }
+}
+
+// Sorts stably. `before` may answer anything, and otherwise when it is asked again: a program's
+// __lt__ is a comparison too. The standard library's sorts rely on its answers to stay within the
+// range; here every step looks at the bounds.
+template <class Before>
+void mergeSort(std::vector<IValue>& values, const Before& before) {
+  constexpr size_t kShort = 8;
+  const size_t n = values.size();
+  for (size_t i = 0; i < n; i += kShort) {
+    insertionSort(std::span(values).subspan(i, std::min(kShort, n - i)), before);
+  }
+  CountedVector<IValue> room(n > kShort ? n : 0);
+  std::span<IValue> from = values, to = room;
+  for (size_t width = kShort; width < n; width *= 2) {
+    for (size_t begin = 0; begin < n; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, n), end = std::min(begin + 2 * width, n);
+      size_t left = begin, right = middle;
+      for (size_t at = begin; at < end; ++at) {
+        const bool second = left == middle || (right < end && before(from[right], from[left]));
+        to[at] = std::move(from[second ? right++ : left++]);
+      }
+    }
+    std::swap(from, to);
+  }
+  if (from.data() != values.data()) std::ranges::move(from, values.begin());
+}
+
 }  // namespace
 
 bool lessThan(const IValue& a, const IValue& b) {
@@ -81,21 +119,47 @@ bool lessThan(const IValue& a, const IValue& b) {
 }
 
 void sortValues(std::vector<IValue>& values, bool reverse) {
-  // A comparison may run a program that changes the list, so a copy is sorted; and it may be no
-  // order at all, which std::stable_sort survives where std::sort does not.
   std::unordered_set<const RefCounted*> seen;
   WICK_CHECK(values.empty() || mayBeOrdered(values[0], seen),
              "sort: values of type {} have no order; lists of numbers, strings, tensors, tuples of "
              "these and objects with __lt__ can be sorted",
              values[0].type()->annotation());
-  std::vector<IValue> sorted = values;
-  auto before = [&](const IValue& a, const IValue& b) {
+  const auto before = [&](const IValue& a, const IValue& b) {
     if (holdsNan(a) || holdsNan(b)) return !holdsNan(a);
     return reverse ? lessThan(b, a) : lessThan(a, b);
   };
   Pace pace;
-  std::stable_sort(sorted.begin(), sorted.end(), paced(pace, before, 16));
-  values.swap(sorted);
+  mergeSort(values, paced(pace, before, 16));
+}
+
+namespace {
+
+// Goes on with an element that `better(e, best)`. A comparison may run a program that changes the
+// list: no reference to an element lives through one.
+template <class Better>
+IValue extreme(const IValue& list, const char* op, const Better& better) {
+  const std::vector<IValue>& values = list.elements();
+  if (values.empty()) {
+    throw RuntimeError(fmt::format("{}() arg is an empty sequence", op), "ValueError");
+  }
+  Pace pace;
+  IValue best = values[0];
+  for (size_t i = 1; i < values.size(); ++i) {
+    pace.step(16);
+    IValue candidate = values[i];
+    if (better(candidate, best)) best = std::move(candidate);
+  }
+  return best;
+}
+
+}  // namespace
+
+IValue largest(const IValue& list) {
+  return extreme(list, "max",
+                 [](const IValue& e, const IValue& best) { return lessThan(best, e); });
+}
+IValue smallest(const IValue& list) {
+  return extreme(list, "min", lessThan);
 }
 
 void setObjectLess(ObjectLess less) {

@@ -13,8 +13,15 @@ namespace wick::ops {
 // objects whose class has __lt__. RuntimeError for others.
 bool lessThan(const IValue& a, const IValue& b);
 
-// Sorts stably, also when reversed; NaNs come last. RuntimeError as lessThan's.
+// Sorts stably, also when reversed; NaNs come last. RuntimeError as lessThan's. A comparison may run
+// a program, which must not reach `values`: it gets a copy of a list's.
 void sortValues(std::vector<IValue>& values, bool reverse);
+
+// The first of the largest or the smallest elements of a list, as max() and min() choose: comparisons
+// with NaN are false, so a NaN stays where it came first and is passed over later. ValueError for an
+// empty list, RuntimeError as lessThan's.
+IValue largest(const IValue& list);
+IValue smallest(const IValue& list);
 
 // Operators stand below the interpreter and cannot run a method themselves: what runs
 // `a.__lt__(b)` is installed from above, once, before programs run.

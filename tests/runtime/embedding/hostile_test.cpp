@@ -230,5 +230,73 @@ def exponent() -> str:
   EXPECT_EQ(program.call("exponent", {}).toString(), "2." + std::string(1200, '0') + "e+00");
 }
 
+// A comparison may be no order, answer by chance, or change the list that is looked through.
+TEST(Hostile, ComparisonsOfProgramsMayDoAnything) {
+  const Program program = compile(R"(
+class Chance:
+    def __init__(self, x: int):
+        self.x = x
+    def __lt__(self, other: Chance) -> bool:
+        return bool(torch.rand([1]) > 0.5)
+
+class Swap:
+    def __init__(self, x: int):
+        self.x = x
+    def __lt__(self, other: Swap) -> bool:
+        other.x, self.x = self.x, other.x
+        return self.x < other.x
+
+class Clear:
+    def __init__(self, x: int, all: List[Any]):
+        self.x = x
+        self.all = all
+    def __lt__(self, other: Clear) -> bool:
+        held = self.all[0]
+        if isinstance(held, List[Clear]):
+            held.clear()
+            for i in range(100):
+                held.append(Clear(-1, []))
+            held.clear()
+        return self.x < other.x
+
+def chance(n: int) -> List[int]:
+    items = [Chance(i) for i in range(n)]
+    items.sort()
+    items.sort(reverse=True)
+    return sorted([x.x for x in sorted(items)])
+
+def swap(n: int) -> List[int]:
+    items = [Swap(i) for i in range(n)]
+    items.sort()
+    return sorted([x.x for x in sorted(items)])
+
+def clear(how: str, n: int) -> int:
+    all: List[Any] = []
+    items: List[Clear] = []
+    for i in range(n):
+        items.append(Clear((i * 37) % 101, all))
+    all.append(items)
+    if how == "sort":
+        items.sort()
+        return items[-1].x
+    if how == "sorted":
+        return sorted(items)[-1].x
+    return max(items).x if how == "max" else min(items).x
+)",
+                                  "comparisons.py");
+  for (int n : {2, 5, 8, 9, 17, 100, 1000}) {
+    for (const char* name : {"chance", "swap"}) {
+      const IValue sorted = program.call(name, {n});
+      ASSERT_EQ(std::ssize(sorted.elements()), n);
+      for (int i = 0; i < n; ++i) EXPECT_EQ(sorted.elements()[i].toInt(), i) << name;
+    }
+  }
+  EXPECT_EQ(program.call("clear", {"sort", 101}).toInt(), 100);
+  EXPECT_EQ(program.call("clear", {"sorted", 101}).toInt(), 100);
+  // The list is empty when the first comparison has run.
+  EXPECT_EQ(program.call("clear", {"max", 101}).toInt(), 37);
+  EXPECT_EQ(program.call("clear", {"min", 101}).toInt(), 0);
+}
+
 }  // namespace
 }  // namespace wick
