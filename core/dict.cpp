@@ -6,6 +6,7 @@
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
 #include "core/large_pages.h"
+#include "core/memory_limit.h"
 
 namespace wick {
 
@@ -168,6 +169,7 @@ std::optional<std::pair<IValue, IValue>> DictObject::popLast() {
 }
 
 std::vector<std::pair<IValue, IValue>> DictObject::items() const {
+  checkAllocation("dict.items", size() * sizeof(std::pair<IValue, IValue>));
   std::vector<std::pair<IValue, IValue>> out;
   out.reserve(size());
   for (const Entry& e : entries_) {
@@ -177,6 +179,7 @@ std::vector<std::pair<IValue, IValue>> DictObject::items() const {
 }
 
 std::vector<IValue> DictObject::keys() const {
+  checkAllocation("dict.keys", size() * sizeof(IValue));
   std::vector<IValue> out;
   out.reserve(size());
   for (const Entry& e : entries_) {
@@ -186,6 +189,7 @@ std::vector<IValue> DictObject::keys() const {
 }
 
 std::vector<IValue> DictObject::values() const {
+  checkAllocation("dict.values", size() * sizeof(IValue));
   std::vector<IValue> out;
   out.reserve(size());
   for (const Entry& e : entries_) {

@@ -38,6 +38,20 @@ size_t characterLength(std::string_view text, size_t at) {
   return length;
 }
 
+// The length of what Rewrite() makes, which the pattern takes for right.
+size_t rewrittenLength(std::string_view replacement, const re2::StringPiece* found) {
+  size_t length = 0;
+  for (size_t i = 0; i < replacement.size(); ++i) {
+    if (replacement[i] != '\\') {
+      ++length;
+      continue;
+    }
+    const char named = replacement[++i];
+    length += named == '\\' ? 1 : found[named - '0'].size();
+  }
+  return length;
+}
+
 }  // namespace
 
 Pattern::Pattern(const char* owner, const std::string& pattern)
@@ -66,7 +80,9 @@ std::string Pattern::replaceAll(const std::string& text, const std::string& repl
   while (next <= text.size() &&
          compiled_->Match(text, next, text.size(), RE2::UNANCHORED, found, parts)) {
     const auto start = static_cast<size_t>(found[0].data() - text.data());
-    pace.step(static_cast<int64_t>(64 + start + found[0].size() - next));
+    // The longest match is known only where the text ends or nothing can match any more.
+    pace.step(static_cast<int64_t>(64 + text.size() - next));
+    checkTextLength(owner_, result.size() + (start - next) + rewrittenLength(replacement, found));
     result.append(text, next, start - next);
     next = start;
     if (found[0].empty() && start == last) {
@@ -78,7 +94,6 @@ std::string Pattern::replaceAll(const std::string& text, const std::string& repl
       continue;
     }
     compiled_->Rewrite(&result, replacement, found, parts);
-    checkTextLength(owner_, result.size());
     next = last = start + found[0].size();
   }
   result.append(text, std::min(next, text.size()), std::string::npos);

@@ -51,7 +51,7 @@ class BraceFormatter {
         fail("ValueError", "Single '}' encountered in format string");
       } else if (c == '{') {
         const std::string added = field(text, ++at, level);
-        checkTextLength("format", out.size() + added.size());
+        makeTextRoom("format", out, added.size());
         out += added;
       } else {
         out += c;
@@ -233,7 +233,7 @@ class PercentFormatter {
       }
       ++at_;
       const std::string added = field(text);
-      checkTextLength("%", out.size() + added.size());
+      makeTextRoom("%", out, added.size());
       out += added;
     }
     // A dict is no argument to be used up: its keys may be.

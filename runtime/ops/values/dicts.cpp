@@ -1,6 +1,8 @@
 // Operators on dicts, which keep the order of insertion. Every operator exists once for each type
 // of key.
+#include "core/budget.h"
 #include "core/error.h"
+#include "core/memory_limit.h"
 #include "runtime/ops/typed.h"
 
 namespace wick::ops {
@@ -22,11 +24,15 @@ IValue values(const IValue& dict) {
 }
 IValue items(const IValue& dict) {
   const DictObject& d = dict.toDict();
-  std::vector<IValue> out;
+  ListRef out = makeList(types::Tuple({d.key_type, d.value_type}));
+  out->makeRoom("dict.items", d.size());
+  Pace pace;
   for (auto& [key, value] : d.items()) {
-    out.emplace_back(makeTuple({std::move(key), std::move(value)}));
+    pace.step(8);
+    checkGrowth();
+    out->elements.emplace_back(makeTuple({std::move(key), std::move(value)}));
   }
-  return IValue(makeList(types::Tuple({d.key_type, d.value_type}), std::move(out)));
+  return IValue(std::move(out));
 }
 bool contains(const IValue& dict, const IValue& key) {
   return dict.toDict().find(key) != nullptr;
@@ -72,14 +78,20 @@ void clear(const IValue& dict) {
   dict.toDict().clear();
 }
 void update(const IValue& dict, const IValue& other) {
+  Pace pace;
   for (auto& [key, value] : other.toDict().items()) {
+    pace.step(8);
     dict.toDict().set(std::move(key), std::move(value));
   }
 }
 IValue copy(const IValue& dict) {
   const DictObject& d = dict.toDict();
   auto out = makeRef<DictObject>(d.key_type, d.value_type);
-  for (auto& [key, value] : d.items()) out->set(std::move(key), std::move(value));
+  Pace pace;
+  for (auto& [key, value] : d.items()) {
+    pace.step(8);
+    out->set(std::move(key), std::move(value));
+  }
   return IValue(std::move(out));
 }
 IValue fromPairs(const IValue& pairs) {
@@ -88,7 +100,11 @@ IValue fromPairs(const IValue& pairs) {
   WICK_CHECK(pair && pair->contained().size() == 2, "dict: expected a list of pairs, got {}",
              pairs.type()->str());
   auto out = makeRef<DictObject>(pair->contained()[0], pair->contained()[1]);
-  for (const IValue& e : list.elements) out->set(e.elements()[0], e.elements()[1]);
+  Pace pace;
+  for (const IValue& e : list.elements) {
+    pace.step(8);
+    out->set(e.elements()[0], e.elements()[1]);
+  }
   return IValue(std::move(out));
 }
 

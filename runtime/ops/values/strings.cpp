@@ -367,26 +367,36 @@ std::string replace(Str s, Str old, Str with, I limit) {
     WICK_CHECK(with.empty() || places <= kMaxTextBytes / with.size(),
                "replace: the text becomes too long");
     checkTextLength("replace", s.size() + places * with.size());
+    out.reserve(s.size() + places * with.size());
     Pace pace;
     for (; at < s.size() && more(); ++at, ++done) {
       pace.step(1 + static_cast<int64_t>(with.size() / 16));
       (out += with) += s[at];
     }
     if (at == s.size() && more()) out += with;
-    return out + s.substr(at);
+    return out.append(s, at);
   }
+  const auto next = [&] { return more() ? findText(s, old, at) : std::string::npos; };
   Pace pace;
-  while (more()) {
-    pace.step(8);
-    size_t next = findText(s, old, at);
-    if (next == std::string::npos) break;
-    checkTextLength("replace", out.size() + (next - at) + with.size());
-    out.append(s, at, next - at);
-    out += with;
-    at = next + old.size();
-    ++done;
+  size_t length = s.size();
+  for (size_t found = next(); found != std::string::npos; ++done, found = next()) {
+    pace.step(8 + static_cast<int64_t>((found - at) / 16));
+    length += with.size();
+    length -= old.size();
+    if (length > kMaxTextBytes + s.size()) checkTextLength("replace", length);
+    at = found + old.size();
   }
-  return out + s.substr(at);
+  checkTextLength("replace", length);
+  out.reserve(length);
+  at = 0;
+  done = 0;
+  for (size_t found = next(); found != std::string::npos; ++done, found = next()) {
+    pace.step(8 + static_cast<int64_t>((found - at + with.size()) / 16));
+    out.append(s, at, found - at);
+    out += with;
+    at = found + old.size();
+  }
+  return out.append(s, at);
 }
 
 // How much is missing to `width`.
@@ -418,21 +428,31 @@ std::string zfill(Str s, I width) {
   std::string zeros(static_cast<size_t>(padding("zfill", s, width, "0")), '0');
   return s.substr(0, sign) + zeros + s.substr(sign);
 }
-std::string expandTabs(Str s, I tab) {
-  checkLength("expandtabs", tab);
-  std::string out;
+// Calls add(byte, blanks that a tab stands for).
+template <class Add>
+void expandedBy(Str s, I tab, const Add& add) {
+  Pace pace;
   I column = 0;
   for (char c : s) {
-    if (c == '\t') {
-      I blanks = tab > 0 ? tab - column % tab : 0;
-      checkLength("expandtabs", static_cast<I>(out.size()) + blanks);
-      out.append(static_cast<size_t>(blanks), ' ');
-      column += blanks;
-      continue;
-    }
-    out += c;
-    column = c == '\n' || c == '\r' ? 0 : column + 1;
+    const I blanks = c != '\t' || tab <= 0 ? 0 : tab - column % tab;
+    pace.step(1 + blanks / 16);
+    add(c, blanks);
+    column = c == '\t' ? column + blanks : c == '\n' || c == '\r' ? 0 : column + 1;
   }
+}
+std::string expandTabs(Str s, I tab) {
+  checkLength("expandtabs", tab);
+  size_t length = 0;
+  expandedBy(s, tab, [&](char c, I blanks) {
+    length += c == '\t' ? static_cast<size_t>(blanks) : 1;
+    if (length > kMaxTextBytes) checkTextLength("expandtabs", length);
+  });
+  checkTextLength("expandtabs", length);
+  std::string out;
+  out.reserve(length);
+  expandedBy(s, tab, [&](char c, I blanks) {
+    c == '\t' ? out.append(static_cast<size_t>(blanks), ' ') : out += c;
+  });
   return out;
 }
 

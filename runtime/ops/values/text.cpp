@@ -1,6 +1,10 @@
 #include "runtime/ops/values/text.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "core/memory_limit.h"
+#include "core/text_limit.h"
 
 namespace wick::ops {
 
@@ -9,6 +13,16 @@ size_t findText(std::string_view text, std::string_view part, size_t from) {
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   if (!found) return std::string_view::npos;
   return static_cast<size_t>(static_cast<const char*>(found) - text.data());
+}
+
+void makeTextRoom(const char* op, std::string& text, size_t more) {
+  const size_t needed = text.size() + more;
+  if (needed <= text.capacity()) return;
+  checkTextLength(op, needed);
+  const size_t room =
+      std::min(std::max(needed, text.capacity() + text.capacity() / 2), kMaxTextBytes);
+  checkAllocation(op, room);
+  text.reserve(room);
 }
 
 size_t rfindText(std::string_view text, std::string_view part) {

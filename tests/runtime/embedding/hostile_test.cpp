@@ -298,5 +298,57 @@ def clear(how: str, n: int) -> int:
   EXPECT_EQ(program.call("clear", {"min", 101}).toInt(), 0);
 }
 
+// What lists, dicts and texts grow to is asked for before.
+TEST(Hostile, ContainersAskBeforeTheyGrow) {
+  const Program program = compile(R"(
+def slices() -> int:
+    items = [1, 2, 3]
+    for i in range(20):
+        items[0:0] = items
+    return len(items)
+
+def replaced() -> int:
+    many = [1] * 100000
+    kept: List[List[int]] = []
+    for i in range(100):
+        items = [1]
+        items[0:1] = many
+        kept.append(items)
+    return len(kept)
+
+def pairs() -> int:
+    d = {i: i for i in range(200000)}
+    return len(d.items())
+
+def tabs(n: int) -> int:
+    return len(("\t" * n).expandtabs(1000))
+
+def texts(n: int) -> int:
+    return len(("ab" * n).replace("b", "c" * 1000))
+
+def matches() -> int:
+    return len(torch.classes.torchtext.Regex("a*").Sub("a" * 100000, "\\0" * 100000))
+)",
+                                  "growth.py");
+  RunOptions options;
+  options.max_memory = size_t{24} << 20;
+  const auto messageOf = [&](const char* name, std::vector<IValue> arguments = {}) {
+    try {
+      program.call(name, std::move(arguments), {}, options);
+    } catch (const RuntimeError& e) {
+      return std::string(e.brief());
+    }
+    return std::string("done");
+  };
+  EXPECT_NE(messageOf("slices").find("slice: not enough memory"), std::string::npos);
+  EXPECT_NE(messageOf("replaced").find("slice: not enough memory"), std::string::npos);
+  EXPECT_NE(messageOf("pairs").find("memory"), std::string::npos);
+  EXPECT_NE(messageOf("tabs", {30000}).find("expandtabs: not enough memory"), std::string::npos);
+  EXPECT_NE(messageOf("texts", {30000}).find("replace: not enough memory"), std::string::npos);
+  EXPECT_NE(messageOf("matches").find("is too long"), std::string::npos);
+  EXPECT_EQ(program.call("tabs", {20000}, {}, options).toInt(), 20'000'000);
+  EXPECT_EQ(program.call("texts", {20000}, {}, options).toInt(), 20'020'000);
+}
+
 }  // namespace
 }  // namespace wick
