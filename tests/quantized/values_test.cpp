@@ -401,6 +401,26 @@ TEST(Elements, MovedAndOrdered) {
             (Integers{5, 9}));
 }
 
+TEST(Elements, DenseTensorsAreNotJoinedWithQuantizedOnes) {
+  const Tensor x = Tensor::zeros({2, 2}, DType::Float), bytes = Tensor::zeros({2, 2}, DType::Byte);
+  const std::string q = "torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";
+  for (const char* name : {"hstack", "dstack", "vstack", "column_stack", "cat", "stack"}) {
+    const std::string call = "torch." + std::string(name) + "([" + q + ", b])";
+    EXPECT_ERROR("expected a quantized tensor", call, {x, x});
+    EXPECT_ERROR("expected a quantized tensor", call, {x, bytes});
+  }
+}
+
+// The kernel is the one for quantized tensors, because one is written to.
+TEST(Elements, OnlyTheDestinationIsQuantized) {
+  const Tensor x = Tensor::zeros({1, 2, 2}, DType::Float);
+  const std::string out = "out=torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";
+  EXPECT_ERROR("reflection_pad1d: out= is quantized, but no argument is",
+               "torch.ops.aten.reflection_pad1d(a, [1, 1], " + out + ")", {x});
+  EXPECT_ERROR("index: out= is quantized, but no argument is",
+               "torch.ops.aten.index(a, [None, torch.tensor([0])], " + out + ")", {x});
+}
+
 TEST(Elements, Text) {
   const Tensor x = Tensor::from({0.5781f, -1.0508f, -0.1328f});
   EXPECT_EQ(formatTensor(tensor("torch.quantize_per_tensor(a, 0.1, 10, torch.qint32)", {x})),

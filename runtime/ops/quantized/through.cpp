@@ -14,8 +14,9 @@ Tensor firstQuantized(const CallFrame& frame) {
       if (e.isTensor() && isQuantized(e.toTensor())) return e.toTensor();
     }
   }
-  WICK_ASSERT(false, "{} was called without a quantized tensor", frame.op->schema().name());
-  return {};
+  // The tensor of an out= form is not among the arguments here.
+  throw RuntimeError(fmt::format("{}: out= is quantized, but no argument is",
+                                 std::string(frame.op->schema().name())));
 }
 
 // The arguments with each quantized tensor replaced by f(tensor).
@@ -203,6 +204,13 @@ void onCommonGrid(CallFrame& frame) {
   const char* op = frame.op->schema().name().c_str();
   const Tensor first = firstQuantized(frame);
   const Grid grid = gridOf(perTensorQuantizerOf(op, first));
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    if (!frame.args[i].isList()) continue;
+    for (const IValue& e : frame.args[i].elements()) {
+      // What joins them has no number of its own for the grid.
+      if (e.isTensor()) perTensorQuantizerOf(op, e.toTensor());
+    }
+  }
   std::vector<IValue> args = replaced(frame, [&](const Tensor& t) {
     const Quantizer& own = perTensorQuantizerOf(op, t);
     WICK_CHECK(t.dtype() == first.dtype(), "{}: All dtypes must be the same, got {} and {}", op,
