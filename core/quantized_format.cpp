@@ -1,6 +1,8 @@
 // Quantized tensors as text: the real numbers, and below them how they are quantized.
 #include <fmt/format.h>
 
+#include "core/budget.h"
+#include "core/error.h"
 #include "core/quantizer.h"
 #include "core/stream_format.h"
 
@@ -16,11 +18,18 @@ Tensor realNumbers(const Tensor& t, const Quantizer& quantizer) {
   Tensor result = Tensor::empty(t.sizes(), DType::Double);
   int64_t inner = 1, size = 1;
   if (!quantizer.isPerTensor()) {
+    WICK_CHECK(quantizer.axis() < t.dim() &&
+                   t.size(quantizer.axis()) == quantizer.scales().numel(),
+               "length of scales must equal to channel: there are {} scales, for dimension {} of "
+               "sizes {}",
+               quantizer.scales().numel(), quantizer.axis(), formatInts(t.sizes()));
     size = t.size(quantizer.axis());
     for (int64_t d = quantizer.axis() + 1; d < t.dim(); ++d) inner *= t.size(d);
   }
   const auto* bytes = static_cast<const uint8_t*>(t.rawData());
+  Pace pace;
   for (int64_t i = 0; i < t.numel(); ++i) {
+    pace.step();
     const int64_t channel = i / inner % size;
     const double integer = nibbles ? bytes[i / 2] >> (i % 2 * 4) & 15 : from.data<double>()[i];
     const auto steps = static_cast<float>(integer - quantizer.zeroPointOf(channel));

@@ -401,6 +401,23 @@ TEST(Elements, MovedAndOrdered) {
             (Integers{5, 9}));
 }
 
+// A view keeps the parameters of channels that it no longer has; whoever needs them says so.
+TEST(Elements, ViewsWithoutTheirChannels) {
+  const Tensor x = Tensor::full({2, 3}, 1.0, DType::Float);
+  const std::string q =
+      "torch.quantize_per_channel(a, torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, "
+      "torch.quint8)";
+  for (const char* view : {".view([6])", ".view([1, 6])", ".view([3, 2])", ".flatten()"}) {
+    EXPECT_EQ(tensor(q + view, {x}).numel(), 6);
+    for (const char* use : {".split(1)[0]", ".unbind()[0]", ".chunk(6)[0]", ".select(0, 0)"}) {
+      EXPECT_ERROR("length of scales must equal to channel", q + view + use, {x});
+    }
+    EXPECT_ERROR("expected a scale for each", q + view + ".dequantize()", {x});
+    const Tensor made = tensor(q + view, {x});
+    EXPECT_THROW(formatTensor(made), RuntimeError);
+  }
+}
+
 TEST(Elements, DenseTensorsAreNotJoinedWithQuantizedOnes) {
   const Tensor x = Tensor::zeros({2, 2}, DType::Float), bytes = Tensor::zeros({2, 2}, DType::Byte);
   const std::string q = "torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";

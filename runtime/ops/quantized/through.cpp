@@ -137,8 +137,11 @@ void onParts(CallFrame& frame) {
   WICK_CHECK(self.dtype() != DType::QUInt4x2,
              "{}: not available for tensors of {}, whose elements share bytes", op,
              toString(self.dtype()));
-  WICK_CHECK(q.axis() < self.dim(), "{}: the quantization's axis {} is none of {} dimensions", op,
-             q.axis(), self.dim());
+  // Views of other sizes keep the parameters that they do not fit.
+  WICK_CHECK(q.axis() < self.dim() && self.size(q.axis()) == q.scales().numel(),
+             "{}: length of scales must equal to channel: there are {} scales, for dimension {} of "
+             "sizes {}",
+             op, q.scales().numel(), q.axis(), formatInts(self.sizes()));
   const std::vector<IValue> args = replaced(frame, integersOf);
   std::vector<IValue> dense = args;
   callDense(frame, dense);
