@@ -18,8 +18,7 @@ Tensor realNumbers(const Tensor& t, const Quantizer& quantizer) {
   Tensor result = Tensor::empty(t.sizes(), DType::Double);
   int64_t inner = 1, size = 1;
   if (!quantizer.isPerTensor()) {
-    WICK_CHECK(quantizer.axis() < t.dim() &&
-                   t.size(quantizer.axis()) == quantizer.scales().numel(),
+    WICK_CHECK(quantizer.axis() < t.dim() && t.size(quantizer.axis()) == quantizer.scales().numel(),
                "length of scales must equal to channel: there are {} scales, for dimension {} of "
                "sizes {}",
                quantizer.scales().numel(), quantizer.axis(), formatInts(t.sizes()));

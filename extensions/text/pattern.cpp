@@ -1,5 +1,6 @@
 #include "extensions/text/pattern.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -69,8 +70,25 @@ void Pattern::checkReplacement(const std::string& replacement) const {
              compiled_->pattern(), wrong);
 }
 
+// RE2 cannot be interrupted. It may look at each byte once for each instruction of the pattern, where
+// groups are asked for or the states do not fit into its memory.
+void Pattern::checkTime(size_t bytes) const {
+  constexpr double kNanosecondsPerStep = 5;
+  const Budget* budget = currentBudget();
+  if (budget == nullptr) return;
+  const double most = kNanosecondsPerStep * compiled_->ProgramSize() * static_cast<double>(bytes);
+  if (most <= static_cast<double>(budget->timeLeft())) return;
+  throw RuntimeError(
+      fmt::format(
+          "{}: a pattern of {} instructions might not be found in {} bytes before the run's "
+          "time limit",
+          owner_, compiled_->ProgramSize(), bytes),
+      "TimeoutError");
+}
+
 std::string Pattern::replaceAll(const std::string& text, const std::string& replacement) const {
   checkReplacement(replacement);
+  checkTime(text.size());
   const int parts = 1 + std::min(RE2::MaxSubmatch(replacement), kParts - 1);
   re2::StringPiece found[kParts];
   std::string result;
@@ -82,6 +100,7 @@ std::string Pattern::replaceAll(const std::string& text, const std::string& repl
     const auto start = static_cast<size_t>(found[0].data() - text.data());
     // The longest match is known only where the text ends or nothing can match any more.
     pace.step(static_cast<int64_t>(64 + text.size() - next));
+    checkTime(text.size() - next);
     checkTextLength(owner_, result.size() + (start - next) + rewrittenLength(replacement, found));
     result.append(text, next, start - next);
     next = start;

@@ -28,12 +28,15 @@ class Pattern {
   // RuntimeError for a replacement that names a group which the pattern does not have.
   void checkReplacement(const std::string& replacement) const;
   // `text` with all matches, from the left, replaced; \0 to \9 in the replacement are the match and
-  // its groups.
+  // its groups. RuntimeError of class TimeoutError also when the run has a deadline (core/budget.h)
+  // and the search might not end before it.
   std::string replaceAll(const std::string& text, const std::string& replacement) const;
   // The first match in what begins at `from`, as a part of `text`.
   std::optional<std::string_view> find(std::string_view text, size_t from) const;
 
  private:
+  void checkTime(size_t bytes) const;
+
   const char* owner_;
   std::unique_ptr<re2::RE2> compiled_;
 };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "runtime/run_options.h"
 #include "tests/error_text.h"
 #include "wick.h"
@@ -313,6 +315,26 @@ TEST(TextRegexTest, HostilePatternsEndSoon) {
     replacements += "'" + std::string(100, 'a') + "',";
   }
   EXPECT_THROW(split("[" + patterns + "], [" + replacements + "], False", "a"), RuntimeError);
+}
+
+// Matches that a replacement repeats, and a search that takes each byte for each instruction.
+TEST(TextRegexTest, HostileReplacementsAreBounded) {
+  std::string same;
+  for (int i = 0; i < 100000; ++i) same += "\\0";
+  EXPECT_THAT(errorOf([&] { sub("a*", std::string(100000, 'a'), same); }),
+              HasSubstr("Regex: a text of 10000000000 bytes is too long"));
+  const Program program = compile(R"(
+def main(pattern: str, size: int) -> int:
+    return len(torch.classes.torchtext.Regex(pattern).Sub("a" * size, "\\1"))
+)",
+                                  "slow.py");
+  RunOptions options;
+  const std::string slow = "((a?){1,30}){1,30}b";
+  const auto begin = std::chrono::steady_clock::now();
+  options.deadline = begin + std::chrono::milliseconds(500);
+  EXPECT_EQ(program.call("main", {slow, 10}, {}, options).toInt(), 10);
+  EXPECT_THROW(program.call("main", {slow, 10'000'000}, {}, options), RuntimeError);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
 }
 
 TEST(TextRegexTest, ArchivesHoldThem) {
