@@ -144,6 +144,16 @@ std::unique_ptr<aot::Target> targetOf(const Options& options) {
   }
 }
 
+// As a shell reads it back: in quotes, unless nothing in it means anything there.
+std::string forShell(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
 
 void buildVerb(const Options& given) {
@@ -202,8 +212,8 @@ void buildVerb(const Options& given) {
     WICK_CHECK(!error, "--emit object: {}: {}", object.string(), error.message());
     text += fmt::format("{}\n", object.string());
   } else {
-    text += fmt::format("compile it with:\n  cd {} &&", folder.string());
-    for (const std::string& word : command) text += " " + word;
+    text += fmt::format("compile it with:\n  cd {} &&", forShell(folder.string()));
+    for (const std::string& word : command) text += " " + forShell(word);
     text += "\n";
   }
   print(text);

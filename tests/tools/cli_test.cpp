@@ -66,6 +66,9 @@ TEST(CliTest, BuildWritesAModelAheadOfTime) {
   EXPECT_EQ(built.code, 0) << built.err;
   EXPECT_THAT(built.out, AllOf(HasSubstr("compile it with:"), HasSubstr("reader.cpp wick_aot.c")));
   EXPECT_THAT(readText(folder + "/reader.h"), HasSubstr("int reader_forward("));
+  const std::string odd = temporary("it's $(one) folder");
+  EXPECT_THAT(cli({"build", kDigits, "--input", "1x1x28x28xf32", "--output", odd}).out,
+              HasSubstr("it'\\''s $(one) folder' && g++ "));
   EXPECT_THAT(readText(folder + "/reader.weights"), testing::StartsWith("WICKAOT"));
 
   const std::string script =
