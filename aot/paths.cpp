@@ -38,22 +38,39 @@ struct Result {
   Tensor tensor;
 };
 
-// Tensors and numbers of a result, in order.
-void collect(const IValue& value, const std::string& name, std::vector<Result>& results) {
-  if (const Tensor number = numberAsTensor(value); number.defined()) {
-    results.push_back({name, number});
-  } else if (value.isTensor() && value.toTensor().defined()) {
-    results.push_back({name, value.toTensor()});
-  } else if (value.isTuple() || value.isList()) {
-    size_t i = 0;
-    for (const IValue& e : value.elements()) collect(e, fmt::format("{}{}", name, i++), results);
-  } else {
-    throw NotAhead(fmt::format(
-        "the result {} is of type {}; results of compiled models are tensors, numbers, and "
-        "tuples and lists of them",
-        name, value.tagName()));
+// Tensors and numbers of a result, in order. A list may hold itself, or the same list often.
+class Results {
+ public:
+  explicit Results(std::vector<Result>& found) : found_(found) {}
+
+  void collect(const IValue& value, const std::string& name, int depth = 0) {
+    if (depth > kMaxDepth || ++looked_at_ > kMostValues) {
+      throw NotAhead(fmt::format("the result nests deeper than {} levels or has more than {} parts",
+                                 kMaxDepth, kMostValues));
+    }
+    if (const Tensor number = numberAsTensor(value); number.defined()) {
+      found_.push_back({name, number});
+    } else if (value.isTensor() && value.toTensor().defined()) {
+      found_.push_back({name, value.toTensor()});
+    } else if (value.isTuple() || value.isList()) {
+      size_t i = 0;
+      for (const IValue& e : value.elements()) {
+        collect(e, fmt::format("{}{}", name, i++), depth + 1);
+      }
+    } else {
+      throw NotAhead(fmt::format(
+          "the result {} is of type {}; results of compiled models are tensors, numbers, and "
+          "tuples and lists of them",
+          name, value.tagName()));
+    }
   }
-}
+
+ private:
+  static constexpr int kMaxDepth = 100;
+  static constexpr int kMostValues = 10'000;
+  std::vector<Result>& found_;
+  int looked_at_ = 0;
+};
 
 // Whether the program's own text raised this, and no operator.
 bool isRaised(const RuntimeError& e) {
@@ -127,7 +144,7 @@ class Paths {
     recording_.restart(std::move(assumed));
     Path path;
     try {
-      collect(call_(), name_, path.results);
+      Results(path.results).collect(call_(), name_);
     } catch (const RuntimeError& e) {
       if (recording_.decisions().empty() ||
           !(recording_.isImpossible() || isRaised(e) || isOfSizes(e, recording_.decisions()))) {

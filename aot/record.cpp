@@ -42,7 +42,11 @@ class DefaultDevice {
 
 // The value with its tensors as constants of the recording; nullopt when it has none. Tensors of no
 // dimensions stay: they join others where numbers do, and traced programs compute sizes with them.
-std::optional<IValue> ahead(const IValue& value, Recording& recording) {
+std::optional<IValue> ahead(const IValue& value, Recording& recording, int depth = 0) {
+  constexpr int kMaxDepth = 100;
+  if (depth > kMaxDepth) {
+    throw NotAhead(fmt::format("a constant nests deeper than {} levels", kMaxDepth));
+  }
   if (value.isTensor()) {
     const Tensor t = value.toTensor();
     if (!t.defined() || t.dim() == 0) return std::nullopt;
@@ -52,7 +56,7 @@ std::optional<IValue> ahead(const IValue& value, Recording& recording) {
   std::vector<IValue> elements;
   bool changed = false;
   for (const IValue& e : value.elements()) {
-    std::optional<IValue> moved = ahead(e, recording);
+    std::optional<IValue> moved = ahead(e, recording, depth + 1);
     changed = changed || moved;
     elements.push_back(moved ? *std::move(moved) : e);
   }

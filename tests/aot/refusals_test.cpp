@@ -58,6 +58,17 @@ void expectTheEnginesRefusals(const std::vector<Case>& cases) {
   }
 }
 
+// Lists that hold themselves, or each other again and again.
+TEST(Refusals, ResultsWithoutEnd) {
+  expectRefusals({
+      {"l: List[Any] = [x]\n    l.append(l)\n    return l", "the result nests deeper"},
+      {"l: Any = 1\n    for i in range(1000):\n        l = [l]\n    return l",
+       "the result nests deeper"},
+      {"l: Any = 1\n    for i in range(60):\n        l = [l, l]\n    return l",
+       "the result nests deeper"},
+  });
+}
+
 TEST(AotRefusalsTest, Operators) {
   expectRefusals({
       {"return x.sum() * int(y.sum())",
