@@ -20,18 +20,28 @@ namespace {
 using Part = std::function<IValue(std::vector<IValue>)>;
 constexpr int kMaxDepth = 64;
 
-void collect(const IValue& value, std::vector<Tensor>& tensors, int depth = 0) {
+// The tensors of a value, in order. What stands in it twice is looked at twice, so that each part of
+// a value has its position.
+void collect(const IValue& value, std::vector<Tensor>& tensors, size_t& parts, int depth = 0) {
+  constexpr size_t kMostParts = size_t{1} << 20;
   WICK_CHECK(depth < kMaxDepth, "checkpoint: the result is nested too deeply");
+  WICK_CHECK(++parts < kMostParts, "checkpoint: the result has more than {} parts", kMostParts);
   if (value.isTensor()) {
     tensors.push_back(value.toTensor());
   } else if (value.isList() || value.isTuple()) {
-    for (const IValue& e : value.elements()) collect(e, tensors, depth + 1);
+    for (const IValue& e : value.elements()) collect(e, tensors, parts, depth + 1);
   } else if (value.isDict()) {
-    for (const IValue& e : value.toDict().values()) collect(e, tensors, depth + 1);
+    for (const IValue& e : value.toDict().values()) collect(e, tensors, parts, depth + 1);
   }
 }
+std::vector<Tensor> tensorsOf(const IValue& value) {
+  std::vector<Tensor> tensors;
+  size_t parts = 0;
+  collect(value, tensors, parts);
+  return tensors;
+}
 
-// The value with other tensors, which stand in the order of collect(). What holds none that is
+// The value with other tensors, which stand in the order of tensorsOf(). What holds none that is
 // other stays itself.
 IValue replaced(const IValue& value, const std::vector<Tensor>& tensors, size_t& next) {
   if (value.isTensor()) return IValue(tensors.at(next++));
@@ -85,8 +95,7 @@ class CheckpointNode : public Node {
       }
       std::optional<DefaultGeneratorGuard> random;
       if (random_state_) random.emplace(*random_state_);
-      std::vector<Tensor> all;
-      collect(part_(std::move(inputs)), all);
+      const std::vector<Tensor> all = tensorsOf(part_(std::move(inputs)));
       WICK_CHECK(all.size() == count_,
                  "checkpoint: the second run gave {} tensors, the first {}; what is computed again "
                  "must do the same",
@@ -135,8 +144,7 @@ IValue checkpointValues(Part function, std::vector<IValue> inputs,
   Ref<CheckpointNode> node = makeRef<CheckpointNode>(function, inputs, std::move(random));
   const uint64_t since = Node::nextSequence();
   IValue result = function(std::move(inputs));
-  std::vector<Tensor> tensors, made;
-  collect(result, tensors);
+  std::vector<Tensor> tensors = tensorsOf(result), made;
   std::vector<size_t> places;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!isMadeSince(gradientEdge(tensors[i]), since)) continue;

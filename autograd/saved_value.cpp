@@ -6,6 +6,19 @@
 namespace wick::autograd {
 
 SavedValue SavedValue::argument(const IValue& value) {
+  size_t parts = 0;
+  return argument(value, 0, parts);
+}
+
+// Lists may hold themselves, or each other twice at each of many levels.
+SavedValue SavedValue::argument(const IValue& value, int depth, size_t& parts) {
+  constexpr int kMaxDepth = 64;
+  constexpr size_t kMostParts = size_t{1} << 20;
+  WICK_CHECK(
+      depth < kMaxDepth && ++parts < kMostParts,
+      "a list nests deeper than {} levels or has more than {} parts, which is too much to be "
+      "kept for its gradient",
+      kMaxDepth, kMostParts);
   SavedValue saved;
   if (value.isTensor()) {
     const Tensor t = value.toTensor();
@@ -19,7 +32,9 @@ SavedValue SavedValue::argument(const IValue& value) {
     const bool tensors =
         std::ranges::any_of(list.elements, [](const IValue& e) { return e.isTensor(); });
     if (tensors) {
-      for (const IValue& e : list.elements) saved.elements_.push_back(argument(e));
+      for (const IValue& e : list.elements) {
+        saved.elements_.push_back(argument(e, depth + 1, parts));
+      }
       saved.value_ = IValue(makeList(list.element_type));
     }
   } else {

@@ -22,7 +22,7 @@ inline constexpr const char* kAlreadyReleased =
 // result do not keep each other; RuntimeError when their memory was written to since.
 class SavedValue {
  public:
-  // An argument, or anything but a tensor.
+  // An argument, or anything but a tensor. RuntimeError for lists of tensors that nest too deeply.
   static SavedValue argument(const IValue& value);
   // Result `index` of the node that saves it.
   static SavedValue result(const IValue& value, uint32_t index);
@@ -32,6 +32,8 @@ class SavedValue {
   bool isTensor() const { return value_.isTensor() || !elements_.empty(); }
 
  private:
+  static SavedValue argument(const IValue& value, int depth, size_t& parts);
+
   IValue value_;
   Edge edge_;                         // of a tensor that was an argument
   int64_t result_ = -1;               // of a tensor that was a result: which

@@ -517,6 +517,22 @@ TEST(Checkpoints, NoticeWhatChanged) {
   expectContains(errorOf([&] { backward({odd}, {}, {}); }), "must do the same");
 }
 
+// Values that hold themselves, or 2^n parts, as what a checkpoint is given and gives.
+TEST(Checkpoints, ValuesWithoutEnd) {
+  for (const std::string make :
+       {"l: List[Any] = [x]\n    l.append(l)",
+        "l: List[Any] = [x]\n    for i in range(60):\n"
+        "        l = [x, l, l]",
+        "l: Any = (x, x)\n    for i in range(40):\n        l = (l, l)",
+        "l: List[Any] = [x]\n    for i in range(100000):\n        l = [x, l]"}) {
+    const std::string source =
+        "def same(x: Any) -> Any:\n    return x\n"
+        "def main():\n    x = torch.ones([2]).requires_grad_()\n    " +
+        make + "\n    torch.utils.checkpoint.checkpoint(same, l)\n";
+    EXPECT_NE(errorOf([&] { run(source); }), "") << make;
+  }
+}
+
 TEST(Checkpoints, InPrograms) {
   const Tensor out = run(R"(
 def block(x: Tensor, w: Tensor, n: int) -> Dict[str, Tensor]:
