@@ -222,6 +222,35 @@ TEST_F(Lazy, OtherDevicesAreRefused) {
   expectSame(ops::mul(a, Tensor::scalar(2.f)), ops::mul(numbers({3}), Scalar(2)));
 }
 
+// Kernels that loop over elements themselves find them, or refuse.
+TEST_F(Lazy, ElementsThatKernelsLookAt) {
+  const Program program = compile(R"(
+def packed(x: Tensor, sizes: Tensor, h: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.ops.aten.rnn_tanh(x, sizes, h, [w, w, b, b], True, 1, 0.0, False, False)[0]
+
+def nested(x: Tensor, sizes: Tensor) -> Tensor:
+    return torch.ops.aten._nested_view_from_buffer(x, sizes, sizes, [0])
+
+def sampled(x: Tensor) -> Tensor:
+    s = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.ones([2]), [2, 2])
+    return torch.sparse.sampled_addmm(s, x, x)
+)");
+  const Tensor x = numbers({4, 2}), h = numbers({1, 2, 2}), w = numbers({2, 2}), b = numbers({2});
+  const Tensor sizes = Tensor::from({2.f, 2.f}).to(DType::Long);
+  EXPECT_THROW(program.call("packed", {lazyOf(x), lazyOf(sizes), lazyOf(h), lazyOf(w), lazyOf(b)}),
+               RuntimeError);
+  expectSame(program.call("packed", {x, lazyOf(sizes), h, w, b}).toTensor(),
+             program.call("packed", {x, sizes, h, w, b}).toTensor());
+  const Tensor table = Tensor::from({1.f}, {1, 1}).to(DType::Long);
+  EXPECT_THROW(program.call("nested", {lazyOf(b), lazyOf(table)}), RuntimeError);
+  EXPECT_THROW(program.call("sampled", {lazyOf(w)}), RuntimeError);
+  // Neither do tensors without memory have any.
+  const Device meta = Device::parse("meta");
+  const Tensor none = Tensor::empty({2}, DType::Long, meta);
+  EXPECT_THROW(program.call("packed", {x, none, h, w, b}), RuntimeError);
+  EXPECT_THROW(program.call("nested", {b, Tensor::empty({1, 1}, DType::Long, meta)}), RuntimeError);
+}
+
 TEST_F(Lazy, TensorsPassBetweenThreads) {
   const Tensor x = numbers({100});
   Tensor y = ops::exp(lazyOf(x));

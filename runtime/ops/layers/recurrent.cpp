@@ -2,6 +2,7 @@
 #include "runtime/ops/layers/recurrent.h"
 
 #include "core/counted_vector.h"
+#include "core/device_backend.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/lstm_layer.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
@@ -212,7 +213,8 @@ Result onData(const char* op, CellKind kind, const Tensor& data, const Tensor& b
                  batch_sizes.numel() > 0 && data.dim() == 2,
              "{}: expected packed data and its batch sizes, got {} and {}", op, data.describe(),
              batch_sizes.describe());
-  Tensor sizes = batch_sizes.contiguous();
+  // They may be anywhere; the loop over them is here.
+  const Tensor sizes = moveTo(batch_sizes, Device()).contiguous();
   DimVector batches(sizes.data<int64_t>(), sizes.data<int64_t>() + sizes.numel());
   int64_t total = 0;
   for (size_t t = 0; t < batches.size(); ++t) {

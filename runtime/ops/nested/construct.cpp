@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/memory_limit.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/nested/nested.h"
@@ -140,7 +141,10 @@ Tensor viewOfBuffer(const Tensor& self, const Tensor& sizes, const Tensor& strid
   WICK_CHECK(isTable(sizes) && isTable(strides) && sizes.size(1) == strides.size(1),
              "{}: expected sizes and strides int64[{}, d], got {} and {}", op, offsets.size(),
              sizes.describe(), strides.describe());
-  const Tensor all_sizes = sizes.contiguous(), all_strides = strides.contiguous();
+  WICK_CHECK(self.device().isCpu(), "{}: nested tensors exist on the CPU only, got {}", op,
+             self.describe());
+  const Tensor all_sizes = moveTo(sizes, Device()).contiguous();
+  const Tensor all_strides = moveTo(strides, Device()).contiguous();
   const auto width = static_cast<size_t>(sizes.size(1));
   CountedVector<Tensor> parts;
   for (size_t n = 0; n < offsets.size(); ++n) {

@@ -299,6 +299,11 @@ Tensor sampledAddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, 
       formatInts(self.sizes()), formatInts(mat1.sizes()), formatInts(mat2.sizes()));
   WICK_CHECK(mat1.dtype() == self.dtype() && mat2.dtype() == self.dtype(),
              "sampled_addmm: Expected mat1 and mat2 to have the dtype {}", toString(self.dtype()));
+  WICK_CHECK(
+      mat1.device().isCpu() && mat2.device().isCpu(),
+      "sampled_addmm: sparse tensors exist on the CPU only, and so must both factors, got {} "
+      "and {}",
+      mat1.describe(), mat2.describe());
   const Coordinates c = expandedOf("sparse_sampled_addmm", self);
   const Tensor a = mat1.contiguous(), b = mat2.transpose(0, 1).contiguous();
   Tensor sums = Tensor::empty(DimVector{c.count()}, self.dtype());
