@@ -68,6 +68,11 @@ void* Recording::allocate(size_t bytes) {
   if (program_.buffers.size() == kMostBuffers) {
     throw NotAhead(fmt::format("the program makes more than {} tensors", kMostBuffers));
   }
+  // Positions in a buffer must not reach the next one's.
+  if (bytes > static_cast<size_t>(kApart / 2)) {
+    throw NotAhead(
+        fmt::format("the program makes a tensor of {} bytes, which is too large", bytes));
+  }
   Buffer buffer;
   buffer.bytes = bytes;
   buffer.loop = in_loop_;
@@ -77,9 +82,11 @@ void* Recording::allocate(size_t bytes) {
 }
 
 uint32_t Recording::bufferAt(int64_t address) const {
+  if (address < kFirstAddress / 2) {
+    throw NotAhead("an element is looked for in a tensor without elements");
+  }
   const int64_t number = (address - kFirstAddress + kApart / 2) / kApart;
-  WICK_ASSERT(address >= kFirstAddress - kApart / 2 &&
-                  number < static_cast<int64_t>(program_.buffers.size()),
+  WICK_ASSERT(number >= 0 && number < static_cast<int64_t>(program_.buffers.size()),
               "no buffer of the recording lies there");
   return static_cast<uint32_t>(number);
 }

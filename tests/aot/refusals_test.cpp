@@ -58,6 +58,18 @@ void expectTheEnginesRefusals(const std::vector<Case>& cases) {
   }
 }
 
+// Neither memory nor positions in it.
+TEST(Refusals, TensorsWithoutElementsAndTooLargeOnes) {
+  expectRefusals({
+      {"return torch.index_add(x, 0, torch.tensor([0]), y)", "a tensor without elements", "0xf32",
+       "1xf32"},
+      {"return torch.index_copy(x, 0, torch.tensor([0]), y)", "a tensor without elements", "0xf32",
+       "1xf32"},
+      {"return torch.nn.functional.pad(x, [1099511627776, 255], 'replicate')", "is too large",
+       "1x3xf32"},
+  });
+}
+
 // Lists that hold themselves, or each other again and again.
 TEST(Refusals, ResultsWithoutEnd) {
   expectRefusals({
