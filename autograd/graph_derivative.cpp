@@ -26,6 +26,7 @@
 #include "autograd/region_plan.h"
 #include "autograd/region_plans.h"
 #include "autograd/saved_value.h"
+#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "passes/dead_code_elimination.h"
@@ -88,6 +89,7 @@ struct Backward {
   std::vector<Parameter> parameters;
   std::vector<size_t> arguments;      // whose gradients it returns, as a tuple
   std::vector<bool> results_need_it;  // which results come from arguments that do
+  std::shared_ptr<const SharedResults> shared;
   std::shared_ptr<const Recipe> recipe;
 
   // The function for a walk that brings gradients of some results alone: of result i where bit i of
@@ -162,6 +164,9 @@ class BackwardBuilder {
       if (!needs(output) || (defined_ >> i & 1) == 0) continue;
       accumulate(output, gradient);
     }
+    const std::vector<const Value*> body_results(body_.outputs().begin(), body_.outputs().end());
+    made_->shared = std::make_shared<const SharedResults>(
+        body_results, [this](const Value* v) { return needs(v); });
     std::vector<const wick::Node*> nodes(body_.nodes().begin(), body_.nodes().end());
     for (size_t n = nodes.size(); n-- > 0;) {
       if (!differentiate(nodes[n])) return nullptr;
@@ -310,12 +315,12 @@ class DifferentiableGraphNode : public Node {
   std::string name() const override { return "DifferentiableGraphBackward"; }
 
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
-    uint64_t defined = 0, needed = 0;
+    const uint64_t defined = definedAmong(gradients);
+    uint64_t needed = 0;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      const bool needs = backward_->results_need_it[i];
-      defined |= static_cast<uint64_t>(needs && gradients[i].defined()) << i;
-      needed |= static_cast<uint64_t>(needs) << i;
+      needed |= static_cast<uint64_t>(backward_->results_need_it[i]) << i;
     }
+    spent_.check(defined);
     const std::shared_ptr<const Backward> backward =
         defined == needed ? backward_ : backward_->with(defined);
     // Undefined, as on the tape, where nothing depended on any result of the argument.
@@ -337,9 +342,24 @@ class DifferentiableGraphNode : public Node {
     return out;
   }
 
+  std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) override {
+    std::vector<Tensor> out = apply(gradients);
+    if (spent_.spend(*backward_->shared, definedAmong(gradients))) saved_.release();
+    return out;
+  }
+
   void releaseSaved() override { saved_.release(); }
 
  private:
+  // Bit i: there is a gradient of result i, which depends on an argument that needs one.
+  uint64_t definedAmong(const std::vector<Tensor>& gradients) const {
+    uint64_t defined = 0;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const bool is = backward_->results_need_it[i] && gradients[i].defined();
+      defined |= static_cast<uint64_t>(is) << i;
+    }
+    return defined;
+  }
   // Among what is saved.
   size_t placeOf(Backward::Parameter::Kind kind, size_t index) const {
     size_t p = 0;
@@ -349,6 +369,7 @@ class DifferentiableGraphNode : public Node {
 
   const std::shared_ptr<const Backward> backward_;
   SavedValues saved_;  // as many as the function has parameters
+  SpentResults spent_;
 };
 
 class GraphDerivative : public SiteDerivative {

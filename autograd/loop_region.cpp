@@ -11,6 +11,7 @@
 #include "autograd/region_derivative.h"
 #include "autograd/region_plans.h"
 #include "autograd/saved_value.h"
+#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -184,16 +185,30 @@ class LoopNode : public Node {
     return static_cast<uint32_t>(iteration * loop_->numResults() + result);
   }
 
+  // Bit r: there is a gradient of result r of some iteration.
+  uint64_t walkedResults(const std::vector<Tensor>& gradients) const {
+    uint64_t walked = 0;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const size_t r = i % loop_->numResults();
+      const bool is = gradients[i].defined() && loop_->plan().needsGradient(r);
+      walked |= static_cast<uint64_t>(is) << r;
+    }
+    return walked;
+  }
+
   std::vector<Tensor> run(const std::vector<Tensor>& gradients, bool last) {
+    const RegionPlan& plan = loop_->plan();
+    const uint64_t walked = walkedResults(gradients);
+    spent_.check(walked);
+    const bool over = last && spent_.spend(plan.shared(), walked);
     std::shared_ptr<Kept> kept;
     {
       std::lock_guard lock(mutex_);
       kept = kept_;
-      if (last && kept && kept->tensors) kept_.reset();
+      if (over && kept && kept->tensors) kept_.reset();
     }
     // Nobody else walks here, so each value goes when it was read for the last time.
-    const bool alone = last && kept && kept->tensors && kept.use_count() == 1;
-    const RegionPlan& plan = loop_->plan();
+    const bool alone = over && kept && kept->tensors && kept.use_count() == 1;
     std::vector<Tensor> out(plan.arguments().size());
     std::vector<Tensor> carried(loop_->numResults());  // from the iteration behind, by result
     for (size_t t = iterations_; t-- > 0;) {
@@ -266,6 +281,7 @@ class LoopNode : public Node {
   size_t iterations_ = 0;
   std::vector<int64_t> sizes_;    // of numbers that are sizes of arguments
   std::vector<int64_t> counted_;  // of the others, by iteration
+  SpentResults spent_;
   std::mutex mutex_;              // several threads may walk here
   std::shared_ptr<Kept> kept_;    // null when let go of
 };

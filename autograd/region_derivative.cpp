@@ -6,6 +6,7 @@
 #include "autograd/gradients.h"
 #include "autograd/region_plans.h"
 #include "autograd/saved_value.h"
+#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -72,6 +73,7 @@ class RegionNode : public Node {
     for (size_t i = 0; i < gradients.size() && i < 64; ++i) {
       defined |= static_cast<uint64_t>(gradients[i].defined()) << i;
     }
+    spent_.check(defined);
     const std::shared_ptr<const RegionPlan::Backward> backward = plan_->backward(defined);
     std::vector<Tensor> out(plan_->arguments().size());
     if (!backward->function) return out;
@@ -89,7 +91,7 @@ class RegionNode : public Node {
       }
     });
     // The function lets go of each value when it was read for the last time.
-    if (last) saved_.release();
+    if (last && spent_.spend(plan_->shared(), defined)) saved_.release();
     const IValue found = runFunction(*backward->function, std::move(arguments));
     for (size_t k = 0; k < backward->found.size(); ++k) {
       out[backward->found[k]] = found.elements().at(k).toTensor();
@@ -99,6 +101,7 @@ class RegionNode : public Node {
 
   const std::shared_ptr<const RegionPlan> plan_;
   SavedValues saved_;
+  SpentResults spent_;
   std::vector<int64_t> numbers_;  // plan_->numbers() of this call
 };
 

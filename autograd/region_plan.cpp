@@ -82,6 +82,9 @@ std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
   if (!plan->findSaved(leaves)) return nullptr;
   plan->findNumbers();
   plan->buildForward();
+  plan->shared_ = std::make_unique<const SharedResults>(
+      plan->forward_results_, [&](const Value* v) { return plan->needed_.count(v) != 0; },
+      carried.value_or(0));
   uint64_t all = 0;
   for (size_t i = 0; i < plan->numResults(); ++i) all |= uint64_t{1} << i;
   // Formulas that do not fit are found here.

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/shared_results.h"
 #include "autograd/size_pattern.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
@@ -88,6 +89,8 @@ class RegionPlan {
   // Whether a result of forward() comes from arguments that need gradients.
   bool needsGradient(size_t result) const { return results_need_it_[result]; }
   size_t numForwardResults() const { return results_need_it_.size(); }
+  // Of the results of forward().
+  const SharedResults& shared() const { return *shared_; }
   // The arguments that need gradients.
   const std::vector<size_t>& arguments() const { return arguments_; }
 
@@ -133,6 +136,7 @@ class RegionPlan {
   std::vector<const Value*> forward_results_;  // in the body
   std::vector<bool> results_need_it_;
   std::vector<std::optional<Same>> same_;
+  std::unique_ptr<const SharedResults> shared_;
   std::vector<size_t> arguments_;
   std::vector<Number> numbers_;
   std::vector<int64_t> symbols_;                               // of each of numbers_
