@@ -78,7 +78,7 @@ constexpr FormulaText kFormulas[] = {
     {"aten::cos", "self: grad * -self.sin().conj()"},
     {"aten::tanh", "self: grad * (1 - result * result).conj()"},
     {"aten::sigmoid", "self: grad * ((1 - result) * result).conj()"},
-    {"aten::relu", "self: torch.where(result > 0, grad, 0)"},
+    {"aten::relu", "self: torch.where(result <= 0, 0.0, grad)"},
     {"aten::sqrt", "self: grad / (2 * result.conj())"},
     {"aten::sum", "self: spread(grad, self_size, None, False)"},
     {"aten::sum.dim_IntList", "self: spread(grad, self_size, dim, keepdim)"},

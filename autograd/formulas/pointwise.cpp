@@ -319,7 +319,7 @@ self: torch.where(self * beta > threshold, grad, grad * torch.sigmoid(self * bet
      "self: torch.where((self >= -lambd) & (self <= lambd), 0.0, grad)"},
     {"aten::threshold", "self: torch.where(self <= threshold, 0.0, grad)"},
     {"aten::prelu", R"(
-return torch.where(self >= 0, self, spread_weight(weight, self) * self)
+return torch.where(self > 0, self, spread_weight(weight, self) * self)
 )"},
     {"aten::rrelu", "return rrelu_made(self, lower, upper, training)"},
     {"aten::xlogy.Tensor, aten::special_xlogy", R"(

@@ -61,7 +61,7 @@ def summed_backwards(grad: Tensor, dim: int) -> Tensor:
 )"},
     {"cumprod_gradient", R"(
 def cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    if self.dim() == 0 or self.numel() == 0:
+    if self.dim() == 0 or self.numel() == 0 or self.size(dim) == 1:
         return grad
     if not bool((self == 0).any()):
         return summed_backwards(result.conj() * grad, dim) / self.conj()
@@ -199,7 +199,7 @@ let kept = ~self.isnan()
 return torch.nansum(self, dim, keepdim, dtype=dtype) / (kept.sum() if dim is None else kept.sum(dim, keepdim))
 )"},
     {"aten::prod", R"(
-self: prod_gradient(grad, self.reshape([-1]), result, 0).reshape(self_size)
+self: grad if len(self_size) == 0 else prod_gradient(grad, self.reshape([-1]), result, 0).reshape(self_size)
 )"},
     {"aten::prod.dim_int", R"(
 self: prod_gradient(grad if keepdim or len(self_size) == 0 else grad.unsqueeze(dim), self, result if keepdim or len(self_size) == 0 else result.unsqueeze(dim), dim)
