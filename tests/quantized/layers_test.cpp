@@ -112,6 +112,12 @@ TEST(Convolution, AsTheDequantizedComputation) {
         std::string(kX) + kW +
             "return torch.conv_transpose1d(x.dequantize(), w.dequantize(), c, [2], [1], [1], 2)",
         {x, w, bias}, 0.051f);
+  // PyTorch's layers that pad by reflection give a padding of two numbers.
+  agree(std::string(kX) + kW +
+            "return torch.ops.quantized.conv1d(x, torch.ops.quantized.conv1d_prepack(w, c, [2], "
+            "[0, 0], [1], 1), 0.1, 130).dequantize()",
+        std::string(kX) + kW + "return torch.conv1d(x.dequantize(), w.dequantize(), c, [2])",
+        {x, noise({6, 4, 3}, 2), bias}, 0.051f);
 }
 
 // Zero points of the channels other than 0, and relu at the zero point of the result.
