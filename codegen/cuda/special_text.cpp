@@ -20,7 +20,7 @@ namespace std {
 using ::exp; using ::log; using ::log1p; using ::sqrt; using ::pow; using ::sin; using ::cos;
 using ::tan; using ::acos; using ::sinh; using ::cosh; using ::erf; using ::erfc; using ::fabs;
 using ::copysign; using ::ceil; using ::floor; using ::trunc; using ::fmod; using ::modf; using ::isnan;
-using ::isinf; using ::isfinite; using ::nearbyint;
+using ::isinf; using ::isfinite; using ::nearbyint; using ::round;
 __device__ inline float abs(float x) { return fabsf(x); }
 __device__ inline double abs(double x) { return fabs(x); }
 template <class T> __device__ const T& min(const T& a, const T& b) { return b < a ? b : a; }

@@ -74,6 +74,16 @@ T sourceIndex(T at, int64_t size, int64_t spatial, int64_t padding, bool align_c
                align_corners);
 }
 
+// Of two that are as near, the even one, and in three dimensions the one farther from zero.
+template <class T>
+T nearestPlace(T at, int64_t spatial) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (spatial == 3) return std::round(at);
+  }
+  using std::nearbyint;
+  return nearbyint(at);
+}
+
 template <class T>
 int64_t toIndex(T whole) {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -168,15 +178,16 @@ Sample<T> cubicSampleAt(T grid_x, T grid_y, const Extent& e, int64_t padding, bo
 template <class T, class E>
 Sample<T> sampleAt(const E* grid, int64_t spatial, const Extent& e, int64_t interpolation,
                    int64_t padding, bool align) {
-  using std::floor, std::nearbyint;
+  using std::floor;
   if (interpolation == kBicubic) return cubicSampleAt(T(grid[0]), T(grid[1]), e, padding, align);
   Sample<T> s;
   const T x = sourceIndex(T(grid[0]), e.w, spatial, padding, align);
   const T y = sourceIndex(T(grid[1]), e.h, spatial, padding, align);
   const T z = spatial == 3 ? sourceIndex(T(grid[2]), e.d, spatial, padding, align) : T(0);
   if (interpolation == kNearest) {
-    const int64_t ix = toIndex(nearbyint(x)), iy = toIndex(nearbyint(y));
-    const int64_t iz = toIndex(nearbyint(z));
+    const int64_t ix = toIndex(nearestPlace(x, spatial));
+    const int64_t iy = toIndex(nearestPlace(y, spatial));
+    const int64_t iz = toIndex(nearestPlace(z, spatial));
     if (isInside(ix, e.w) && isInside(iy, e.h) && isInside(iz, e.d)) {
       s.add((iz * e.h + iy) * e.w + ix, T(1));
     }
