@@ -48,21 +48,22 @@ def __contains__(self: str, key: str) -> bool:
 def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
     return self.to(dtype, non_blocking, copy)
 def tensordot(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
-    return torch.tensordot(a, b, dims[0], dims[1])
+    if out is None:
+        return torch.tensordot(a, b, dims[0], dims[1])
+    return torch.tensordot(a, b, dims[0], dims[1], out=out)
 def tensordot(a: Tensor, b: Tensor, dims: int = 2, out: Optional[Tensor] = None) -> Tensor:
     if dims < 0:
         raise RuntimeError("tensordot expects dims >= 0, but got dims=" + str(dims))
     if dims > min(a.dim(), b.dim()):
         raise RuntimeError("tensordot expects dims <= the number of dimensions of both tensors")
-    return torch.tensordot(a, b, list(range(-dims, 0)), list(range(dims)))
+    return torch.tensordot(a, b, [list(range(-dims, 0)), list(range(dims))], out)
 def tensordot(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: Optional[Tensor] = None) -> Tensor:
-    return torch.tensordot(a, b, dims[0], dims[1])
+    return torch.tensordot(a, b, [dims[0], dims[1]], out)
 def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) -> Tensor:
     if dims.numel() == 1:
         n = int(dims.item())
-        return torch.tensordot(a, b, list(range(-n, 0)), list(range(n)))
-    pairs = torch.jit.annotate(List[List[int]], dims.tolist())
-    return torch.tensordot(a, b, pairs[0], pairs[1])
+        return torch.tensordot(a, b, [list(range(-n, 0)), list(range(n))], out)
+    return torch.tensordot(a, b, torch.jit.annotate(List[List[int]], dims.tolist()), out)
 )script";
   std::string out;
   auto add = [&](const char* source, const char* type) {

@@ -222,9 +222,11 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
              schema_.name());
   const size_t num_taken = form_ == Form::Out ? num_args - 1 : num_args;
   // A kernel casts what it writes; where the result's dtype decides, it must be seen first.
-  const bool direct = form_ == Form::Inplace ||
-                      computesIn(destination.dtype(), {args, num_taken}) ||
-                      output_rule_ == OutputRule::Castable;
+  // Where any dtype will do, integers also take what no cast permits: the kernel would refuse it.
+  const bool copied =
+      output_rule_ == OutputRule::Any && isIntegral(destination.dtype(), /*include_bool=*/true);
+  const bool direct = form_ == Form::Inplace || output_rule_ == OutputRule::Castable ||
+                      (!copied && computesIn(destination.dtype(), {args, num_taken}));
   CallFrame frame{
       args, num_taken, results, num_results, this, borrowed, direct ? &destination : nullptr};
   record_.kernel(frame);

@@ -58,6 +58,7 @@ constexpr std::string_view kAnyDType =
     " as_strided_scatter.out bincount.out block_diag.out celu.out clone.out constant_pad_nd.out "
     "convolution.out count_nonzero.dim_IntList_out"
     " count_nonzero.out diag_embed.out diagonal_scatter.out dist.out div.Scalar_out"
+    " div.Scalar_mode_out"
     " embedding.out flip.out frobenius_norm.out grid_sampler_2d.out index_fill.int_Scalar_out"
     " index_fill.int_Tensor_out index_put.out linalg_matrix_exp.out masked_fill.Scalar_out"
     " masked_fill.Tensor_out masked_scatter.out median.out mul.Scalar_out nanmedian.out"
@@ -92,7 +93,7 @@ OutputRule outputRuleOf(const FunctionSchema& schema) {
 
 void checkOutput(const std::string& name, OutputRule rule, DType result, DType out) {
   if (result == out || rule == OutputRule::Any) return;
-  if (rule == OutputRule::Boolean && out == DType::Byte) return;
+  if (rule == OutputRule::Boolean && (out == DType::Byte || out == DType::Bool)) return;
   WICK_CHECK(rule == OutputRule::Castable || (rule == OutputRule::Real && !isComplex(out)),
              "{}: Expected out tensor to have dtype {}, but got {} instead", name, toString(result),
              toString(out));

@@ -9,6 +9,7 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/pointwise/complex_logarithms.h"
+#include "runtime/ops/reduce/computed_in.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
@@ -183,7 +184,7 @@ Tensor checkedScan(const Tensor& self, int64_t dim, std::optional<DType> dtype, 
   WICK_CHECK(!out || !out.tensor->isSame(self) || !dtype || *dtype == self.dtype(),
              "Bad in-place call: input tensor dtype {} and output tensor dtype {} should match",
              toString(self.dtype()), toString(*dtype));
-  return kScan(self, dim, dtype);
+  return kScan(self, dim, ops::computedIn(dtype, out));
 }
 
 constexpr OperatorRecord kRecords[] = {

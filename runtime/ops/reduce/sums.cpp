@@ -5,6 +5,7 @@
 #include "runtime/kernels/reduce_rows.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/reduce/computed_in.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
@@ -83,16 +84,6 @@ struct AllOp {
   Out finish(const Acc& a) const { return Out(a); }
 };
 
-// The dtype that a sum is computed in: the one that was asked for, else a destination's. None: the
-// input's.
-std::optional<DType> computedIn(std::optional<DType> asked, Out out) {
-  if (!out) return asked;
-  WICK_CHECK(!asked || *asked == out.tensor->dtype(),
-             "Expected out tensor to have dtype {}, but got {} instead", toString(*asked),
-             toString(out.tensor->dtype()));
-  return out.tensor->dtype();
-}
-
 IntSpan span(const Dims& dims) {
   return dims ? IntSpan(*dims) : IntSpan();
 }
@@ -111,7 +102,7 @@ Tensor accumulate(const char* op, const Tensor& self, const Dims& dims, bool kee
 
 Tensor sumDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
                Out out = {}) {
-  return accumulate<SumOp>("sum", self, dims, keepdim, computedIn(dtype, out));
+  return accumulate<SumOp>("sum", self, dims, keepdim, ops::computedIn(dtype, out));
 }
 Tensor sum(const Tensor& self, std::optional<DType> dtype) {
   return sumDims(self, {}, false, dtype);
@@ -119,7 +110,7 @@ Tensor sum(const Tensor& self, std::optional<DType> dtype) {
 
 Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
               Out out) {
-  dtype = computedIn(dtype, out);
+  dtype = ops::computedIn(dtype, out);
   WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
   Tensor in = dtype ? self.to(*dtype) : self;
   if (!isFloating(in.dtype())) return sumDims(in, dims, keepdim, dtype);
@@ -130,7 +121,7 @@ Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<
 }
 
 Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype, Out out) {
-  return accumulate<ProdOp>("prod", self, DimVector{dim}, keepdim, computedIn(dtype, out));
+  return accumulate<ProdOp>("prod", self, DimVector{dim}, keepdim, ops::computedIn(dtype, out));
 }
 Tensor prod(const Tensor& self, std::optional<DType> dtype) {
   return accumulate<ProdOp>("prod", self, {}, false, dtype);
@@ -139,7 +130,7 @@ Tensor prod(const Tensor& self, std::optional<DType> dtype) {
 Tensor meanDims(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype,
                 Out out = {}) {
   // A destination says how exactly, not that integers have a mean.
-  const std::optional<DType> wanted = computedIn(dtype, out);
+  const std::optional<DType> wanted = ops::computedIn(dtype, out);
   DType result = dtype.value_or(self.dtype());
   WICK_CHECK(isFloating(result) || isComplex(result),
              "mean(): could not infer output dtype. {} dtype must be either a floating point or "
