@@ -313,8 +313,9 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
             const Scalar& alpha) {
   WICK_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: expected 1-D vectors, got {}D and {}D",
              vec1.dim(), vec2.dim());
-  if (isReducedFloat(vec1.dtype()) && vec1.dtype() == vec2.dtype() && alpha.toDouble() != 1) {
-    // Sixteen bits are rounded after each step, in PyTorch's order.
+  const bool scaled = alpha.isComplex() || alpha.toDouble() != 1;
+  if (!isIntegral(vec1.dtype(), /*include_bool=*/true) && vec1.dtype() == vec2.dtype() && scaled) {
+    // PyTorch's order, which tells where sixteen bits are rounded and what overflows.
     return addr(self, ops::mulScalar(vec1, alpha), vec2, beta, Scalar(1));
   }
   Tensor product = ops::mul(vec1.unsqueeze(1), vec2.unsqueeze(0));

@@ -151,7 +151,9 @@ Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
 }
 Pair symeig(const Tensor& a, bool vectors, bool upper) {
   Eigh r = eigh("symeig", a, upper, vectors);
-  return {r.values, vectors ? r.vectors : Tensor::empty(DimVector{0}, a.dtype(), a.device())};
+  // Of a matrix without elements there are always vectors.
+  const bool kept = vectors || a.numel() == 0;
+  return {r.values, kept ? r.vectors : Tensor::empty(DimVector{0}, a.dtype(), a.device())};
 }
 
 Pair eigAny(const char* op, const Tensor& a, bool vectors) {

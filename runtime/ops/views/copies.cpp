@@ -19,7 +19,9 @@ Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::option
   copy |= moves || (device && device->isCpu() && *device != self.device());
   const DType target = dtype.value_or(self.dtype());
   const MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
-  const bool right_layout = layout == MemoryFormat::Preserve || self.isContiguous(layout);
+  // PyTorch asks which format the strides suggest: gaps between elements do not matter.
+  const bool right_layout =
+      layout == MemoryFormat::Preserve || self.suggestMemoryFormat() == layout;
   if (!copy && target == self.dtype() && right_layout) return self;
   // What comes to the CPU without being waited for cannot be converted there.
   const bool arrives = unwaited && moves && place.isCpu() && right_layout;
