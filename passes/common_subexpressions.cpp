@@ -7,6 +7,7 @@
 //   %c = aten::mul(%a, %b)        %c = aten::mul(%a, %a)
 #include "passes/common_subexpressions.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "core/keyed_hash.h"
@@ -41,9 +42,23 @@ struct NodeEqual {
   }
 };
 
+// How often torch.autograd.grad is called; twice stands for any number of times.
+size_t walksIn(const Block* block) {
+  static const Symbol kGrad = Symbol::aten("grad");
+  size_t walks = 0;
+  for (const Node* n : block->nodes()) {
+    walks += n->kind() == kGrad;
+    for (const Block* sub : n->blocks()) {
+      walks += walksIn(sub) * (n->kind() == prim::Loop ? 2 : 1);
+    }
+  }
+  return std::min<size_t>(walks, 2);
+}
+
 class Eliminator {
  public:
-  explicit Eliminator(Graph& graph) : aliases_(graph) {}
+  explicit Eliminator(Graph& graph)
+      : aliases_(graph), walked_apart_(walksIn(graph.block()) > 1) {}
 
   bool block(Block* b) {
     bool changed = false;
@@ -73,6 +88,13 @@ class Eliminator {
       return false;
     }
     if (!n->blocks().empty() || n->outputs().empty() || n->hasSideEffects()) return false;
+    // A walk lets go of what the operators keep that it comes through, and may leave the equal ones
+    // to another walk.
+    if (walked_apart_ && std::ranges::any_of(n->outputs(), [](const Value* v) {
+          return AliasDb::isMutable(v->type());
+        })) {
+      return false;
+    }
     return !aliases_.hasOrderedEffects(n) && !aliases_.hasWriters(n);
   }
 
@@ -99,6 +121,7 @@ class Eliminator {
   }
 
   AliasDb aliases_;
+  const bool walked_apart_;
   std::unordered_set<Node*, NodeHash, NodeEqual> seen_;
 };
 
