@@ -164,8 +164,13 @@ void AliasDb::collectWrites(const Node* node, std::vector<Location>& out) const 
 }
 
 void AliasDb::collectReads(const Node* node, std::vector<Location>& out) const {
+  static const Symbol kGrad = Symbol::aten("grad"), kBackward = Symbol::aten("backward");
   for (const Value* v : node->inputs()) {
     out.insert(out.end(), reachable(v).begin(), reachable(v).end());
+  }
+  // A walk back reads what the operators kept that it comes through: any tensor's memory.
+  if (node->kind() == kGrad || node->kind() == kBackward) {
+    for (size_t l = 0; l < numLocations(); ++l) out.push_back(static_cast<Location>(l));
   }
   for (const Block* b : node->blocks()) {
     for (const Node* n : b->nodes()) collectReads(n, out);
