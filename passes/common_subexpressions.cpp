@@ -42,12 +42,12 @@ struct NodeEqual {
   }
 };
 
-// How often torch.autograd.grad is called; twice stands for any number of times.
+// How many calls walk back for gradients; two stand for any number.
 size_t walksIn(const Block* block) {
-  static const Symbol kGrad = Symbol::aten("grad");
+  static const Symbol kGrad = Symbol::aten("grad"), kBackward = Symbol::aten("backward");
   size_t walks = 0;
   for (const Node* n : block->nodes()) {
-    walks += n->kind() == kGrad;
+    walks += n->kind() == kGrad || n->kind() == kBackward;
     for (const Block* sub : n->blocks()) {
       walks += walksIn(sub) * (n->kind() == prim::Loop ? 2 : 1);
     }
