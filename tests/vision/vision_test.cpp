@@ -66,6 +66,15 @@ def deform(groups: int, offset_groups: int, use_mask: bool, stride: int, pad: in
         found.append(float(weighted(g)))
     return found
 
+def deform_at_rest() -> List[float]:
+    offset = torch.zeros(1, 18, 4, 5, dtype=torch.float64).requires_grad_()
+    x, w, b = wave([1, 2, 4, 5], 0.7, 0.0), wave([2, 2, 3, 3], 1.1, 0.0), wave([2], 3.0, 0.0)
+    none = torch.zeros(1, 1, dtype=torch.float64)
+    r = torch.ops.torchvision.deform_conv2d(x, w, offset, none, b, 1, 1, 1, 1, 1, 1, 1, 1, False)
+    g = torch.autograd.grad([weighted(r)], [offset])[0]
+    assert g is not None
+    return [float(weighted(r)), float(weighted(g)), float(g.abs().sum())]
+
 def half(which: str) -> List[float]:
     x = wave([2, 12, 8, 7], 0.7, 0.0).half().requires_grad_()
     rois = regions().half()
@@ -149,6 +158,8 @@ TEST(Vision, DeformableConvolutionAsInTorchvision) {
                {22.3622, 1332.72, 829368, 50558, -1.98714e+06, 288236, 23200});
   expectValues("deform(1, 4, True, 1, 2, 2)",
                {28.2569, 16766.6, 1.16343e+06, 404951, 3.64124e+07, 1.08219e+07, 282800});
+  // Points that lie exactly on the edge of the padding.
+  expectValues("deform_at_rest()", {270.382, 2965.31, 6892});
 }
 
 TEST(Vision, BoxesOfEqualScoresKeepTheirOrder) {

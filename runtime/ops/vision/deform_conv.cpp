@@ -133,6 +133,12 @@ template <class T>
 bool isNear(T y, T x, const Geometry& g) {
   return y > T(-1) && y < static_cast<T>(g.height) && x > T(-1) && x < static_cast<T>(g.width);
 }
+// The same with the edges on which the value is zero but changes with the point, as it does where
+// offsets are zero and there is padding.
+template <class T>
+bool isNearOrAtEdge(T y, T x, const Geometry& g) {
+  return y >= T(-1) && y < static_cast<T>(g.height) && x >= T(-1) && x < static_cast<T>(g.width);
+}
 template <class T>
 struct Read {
   T top_left, top_right, bottom_left, bottom_right;
@@ -254,7 +260,7 @@ void scatterColumns(const Geometry& g, const T* image, const T* offsets, const T
       T* const into = to_image + c * g.plane();
       forEachSample(g, offsets, masks, c,
                     [&](int64_t at, T y, T x, T mask, int64_t offset_at, int64_t mask_at) {
-                      if (!isNear(y, x, g)) return;
+                      if (!isNearOrAtEdge(y, x, g)) return;
                       const Corners<T> k = cornersOf(y, x, g);
                       const Read<T> r = readCorners(plane, k, g);
                       const T grad = columns[at], scaled = grad * mask;
