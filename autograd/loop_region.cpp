@@ -282,8 +282,8 @@ class LoopNode : public Node {
   std::vector<int64_t> sizes_;    // of numbers that are sizes of arguments
   std::vector<int64_t> counted_;  // of the others, by iteration
   SpentResults spent_;
-  std::mutex mutex_;              // several threads may walk here
-  std::shared_ptr<Kept> kept_;    // null when let go of
+  std::mutex mutex_;            // several threads may walk here
+  std::shared_ptr<Kept> kept_;  // null when let go of
 };
 
 // The site's argument or constant that a value in its body is.

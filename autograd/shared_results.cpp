@@ -49,7 +49,8 @@ class Keepers {
       if (!needs_(v) || !seen.insert(v).second) continue;
       const wick::Node* node = v->node();
       if (node->kind() == prim::Param) {
-        if (v->offset() > 0 && v->offset() <= carried_) waiting.push_back(results_[v->offset() - 1]);
+        const size_t at = v->offset();
+        if (at > 0 && at <= carried_) waiting.push_back(results_[at - 1]);
         continue;
       }
       if (keeps(node)) found.insert(node);

@@ -23,8 +23,8 @@ namespace wick::autograd {
 class SharedResults {
  public:
   // Of a graph without blocks, whose nodes have formulas as far as `needs` says that gradients flow
-  // to their outputs. More than 64 results count as one. `carried`: the graph is the body of a loop,
-  // whose inputs behind the first one are the results of the iteration before, as many. Then a
+  // to their outputs. More than 64 results count as one. `carried`: the graph is a loop's body, and
+  // that many of its inputs, behind the first one, are results of the iteration before. Then a
   // result stands for those of all iterations.
   SharedResults(std::span<const Value* const> results,
                 const std::function<bool(const Value*)>& needs, size_t carried = 0);

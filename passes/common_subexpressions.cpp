@@ -57,8 +57,7 @@ size_t walksIn(const Block* block) {
 
 class Eliminator {
  public:
-  explicit Eliminator(Graph& graph)
-      : aliases_(graph), walked_apart_(walksIn(graph.block()) > 1) {}
+  explicit Eliminator(Graph& graph) : aliases_(graph), walked_apart_(walksIn(graph.block()) > 1) {}
 
   bool block(Block* b) {
     bool changed = false;

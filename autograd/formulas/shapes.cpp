@@ -205,8 +205,7 @@ return tensors[0] * 1 if len(tensors) == 1 else torch.stack([t.reshape([-1]) for
     {"aten::swapaxes", "self: grad.transpose(axis0, axis1)"},
     {"aten::swapdims", "self: grad.transpose(dim0, dim1)"},
     {"aten::mT, aten::mT.a", "self: grad.mT"},
-    {"aten::mH, aten::mH.a, aten::adjoint, aten::matrix_H, aten::matrix_H.a",
-     "self: grad.mH"},
+    {"aten::mH, aten::mH.a, aten::adjoint, aten::matrix_H, aten::matrix_H.a", "self: grad.mH"},
     {"aten::numpy_T.a", R"(
 self: grad.permute([len(self_size) - 1 - i for i in range(len(self_size))])
 )"},
