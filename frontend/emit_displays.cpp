@@ -248,8 +248,12 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
   for (const Expr& key : expr.keys()) {
     if (key.kind() == TK_STARRED) return emitMergedDict(expr, dict_hint);
   }
-  std::vector<Value*> keys = emitValues(expr.keys(), hint ? hint->key() : nullptr);
-  std::vector<Value*> values = emitValues(expr.values(), hint ? hint->value() : nullptr);
+  // Each value follows its key: both may call what has effects.
+  std::vector<Value*> keys, values;
+  for (size_t i = 0; i < expr.keys().size(); ++i) {
+    keys.push_back(emitExpr(expr.keys()[i], hint ? hint->key() : nullptr));
+    values.push_back(emitExpr(expr.values()[i], hint ? hint->value() : nullptr));
+  }
   if (keys.empty()) {
     checkOneCandidate(range, type_hint, TypeKind::Dict);
     TypePtr key = hint ? hint->key() : types::String();
