@@ -125,8 +125,8 @@ inline const char* rangeLength(int64_t low, int64_t high, int64_t step, int64_t&
   const uint64_t distance = step > 0 ? end - from : from - end;
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   const uint64_t count = (distance - 1) / stride + 1;
-  if (count > static_cast<uint64_t>(INT64_MAX)) return "range() has too many elements";
-  to = wrapped(count);
+  const auto most = static_cast<uint64_t>(INT64_MAX);
+  to = wrapped(count < most ? count : most);
   return nullptr;
 }
 inline const char* rangeElement(int64_t index, int64_t start, int64_t step, int64_t& to) {

@@ -257,9 +257,9 @@ int64_t rangeLength(int64_t lo, int64_t hi, int64_t step) {
     distance = static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi);
     stride = -static_cast<uint64_t>(step);
   }
-  uint64_t n = (distance - 1) / stride + 1;
-  WICK_CHECK(n <= static_cast<uint64_t>(INT64_MAX), "range() has too many elements");
-  return static_cast<int64_t>(n);
+  // No loop gets to the end of more; enumerate(values, -1) counts up to the largest int.
+  return static_cast<int64_t>(
+      std::min((distance - 1) / stride + 1, static_cast<uint64_t>(INT64_MAX)));
 }
 
 int64_t deriveIndex(int64_t index, int64_t start, int64_t step) {
