@@ -31,9 +31,20 @@ template <class... Args>
   throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// One number stands for all elements of a list of fixed length (BroadcastingList2[int]).
+IValue repeated(const Argument& argument, IValue value) {
+  if (!argument.fixed_size) return value;
+  TypePtr type = argument.type;
+  if (const auto* optional = type->as<OptionalType>()) type = optional->element();
+  const auto* list = type->as<ListType>();
+  if (!list || !(value.isInt() || value.isDouble())) return value;
+  return IValue(makeList(list->element(), std::vector<IValue>(*argument.fixed_size, value)));
+}
+
 IValue fit(const FunctionSchema& schema, const Argument& argument, size_t position, IValue value) {
   const std::string_view found = value.tagName();
   try {
+    value = repeated(argument, std::move(value));
     return conform(std::move(value), argument.type, Conversions::Python);
   } catch (const RuntimeError& error) {
     throwUsage(

@@ -80,6 +80,17 @@ TEST_F(ProgramTest, ArgumentsByPositionKeywordAndDefault) {
   EXPECT_EQ(program.call("add", {}, {{"y", 0.5}, {"x", 1}}).toDouble(), 1.5);
 }
 
+TEST(ProgramArguments, OneNumberStandsForAListOfFixedLength) {
+  const Program program = compile(
+      "def main(n: BroadcastingList2[int], x: Optional[BroadcastingList3[float]] = None):\n"
+      "    return n, x\n",
+      "program.py");
+  EXPECT_EQ(program.call("main", {3}).repr(), "([3, 3], None)");
+  EXPECT_EQ(program.call("main", {std::vector<int64_t>{1, 2}, 1}).repr(),
+            "([1, 2], [1.0, 1.0, 1.0])");
+  EXPECT_THROW(program.call("main", {"a"}), UsageError);
+}
+
 TEST_F(ProgramTest, WrongArgumentsAreNamed) {
   using testing::HasSubstr;
   EXPECT_THAT(usageError({}), HasSubstr("missing value for argument 'x'"));
