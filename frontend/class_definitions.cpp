@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
+#include "core/wrapped.h"
 #include "frontend/compile.h"
 #include "frontend/decorators.h"
 #include "frontend/suggestions.h"
@@ -88,6 +90,26 @@ bool isDocstring(const Stmt& stmt) {
   if (stmt.kind() != TK_EXPR_STMT) return false;
   int kind = ExprStmt(stmt.tree()).expr().kind();
   return kind == TK_STRINGLITERAL || kind == TK_DOTS;
+}
+
+// Methods of a NamedTuple or an enum stay in Python: a program cannot call them, nor can it in
+// PyTorch.
+bool isMethodOfPython(const Stmt& stmt) {
+  return stmt.kind() == TK_DEF;
+}
+
+// enum.auto()
+bool isAuto(const Expr& value) {
+  if (value.kind() != TK_APPLY) return false;
+  const Apply call(value.tree());
+  return lastName(call.callee()) == "auto" && call.inputs().empty();
+}
+
+// What it stands for: one more than the value before, which is None at first.
+IValue nextValue(const SourceRange& range, const IValue& before) {
+  if (before.isNone()) return IValue(int64_t{1});
+  if (!before.isInt()) throwCompileError(range, "auto() follows an int");
+  return IValue(wrappedSum<int64_t>(before.toInt(), 1));
 }
 
 // The strings of `__parameters__ = ["a", "b"]`.
@@ -210,6 +232,8 @@ class ClassBuilder {
         parameters_ = stringSet(stmt.value().get());
       } else if (name == "__buffers__") {
         buffers_ = stringSet(stmt.value().get());
+      } else if (name == "__jit_unused_properties__") {
+        unused_properties_ = stringSet(stmt.value().get());
       } else if (name == "__annotations__" || name == "__constants__" || name == "__slots__" ||
                  name == "__overloads__") {
         return;
@@ -246,6 +270,7 @@ class ClassBuilder {
     std::vector<std::string> getters;
     for (const Def& def : methods) {
       const std::string& name = def.name().name();
+      if (unused_properties_.contains(name)) continue;
       if (hasDecorator(def, "staticmethod")) {
         statics.push_back(def);
       } else if (hasDecorator(def, "ignore")) {
@@ -255,6 +280,8 @@ class ClassBuilder {
       } else if (hasDecorator(def, "property") || hasDecorator(def, "getter")) {
         getters.push_back(name);
         plain.push_back(def.withName(name + "_getter"));
+      } else if (hasDecorator(def, "deleter")) {
+        // Nothing of a program's object can be deleted.
       } else if (hasDecorator(def, "setter")) {
         setters.emplace_back(name, name + "_setter");
         plain.push_back(def.withName(name + "_setter"));
@@ -295,7 +322,7 @@ class ClassBuilder {
     std::vector<TypePtr> field_types;
     std::vector<IValue> defaults;
     for (const Stmt& stmt : definition_.body()) {
-      if (isDocstring(stmt)) continue;
+      if (isDocstring(stmt) || isMethodOfPython(stmt)) continue;
       if (stmt.kind() != TK_ASSIGN) {
         throwCompileError(stmt.range(), "a NamedTuple holds only fields");
       }
@@ -326,14 +353,17 @@ class ClassBuilder {
   TypePtr enumeration() {
     std::vector<std::pair<std::string, IValue>> members;
     TypePtr value_type;
+    IValue last;
     for (const Stmt& stmt : definition_.body()) {
-      if (isDocstring(stmt)) continue;
+      if (isDocstring(stmt) || isMethodOfPython(stmt)) continue;
       if (stmt.kind() != TK_ASSIGN) throwCompileError(stmt.range(), "an enum holds only members");
       Assign member(stmt.tree());
-      if (member.target().kind() != TK_VAR || !member.value() || member.type()) {
+      if (member.target().kind() != TK_VAR || !member.value()) {
         throwCompileError(stmt.range(), "a member of an enum is written NAME = value");
       }
-      IValue value = types_.constantOfType(member.value().get(), types::Any());
+      IValue value = isAuto(member.value().get())
+                         ? nextValue(stmt.range(), last)
+                         : types_.constantOfType(member.value().get(), types::Any());
       TypePtr type = value.type();
       TypeKind kind = type->kind();
       if (kind != TypeKind::Int && kind != TypeKind::Float && kind != TypeKind::String) {
@@ -347,6 +377,11 @@ class ClassBuilder {
                           value_type->annotation(), type->annotation());
       }
       value_type = type;
+      last = value;
+      // A second name of a value is not a member of its own, as in PyTorch.
+      if (std::ranges::any_of(members, [&](const auto& m) { return m.second.equals(value); })) {
+        continue;
+      }
       members.emplace_back(Var(member.target().tree()).name().name(), std::move(value));
     }
     if (members.empty()) {
@@ -394,6 +429,7 @@ class ClassBuilder {
   std::vector<std::pair<std::string, TypePtr>> annotations_;
   std::set<std::string> parameters_;
   std::set<std::string> buffers_;
+  std::set<std::string> unused_properties_;  // stay in Python
 };
 
 }  // namespace

@@ -12,11 +12,16 @@ std::string lastName(const Expr& expr) {
   return "";
 }
 
-bool hasDecorator(const Def& def, std::string_view name) {
-  for (const Expr& decorator : def.decorators()) {
-    if (lastName(decorator) == name) return true;
+bool hasDecorator(const List<Expr>& decorators, std::string_view name) {
+  for (const Expr& decorator : decorators) {
+    const bool called = decorator.kind() == TK_APPLY;
+    if (lastName(called ? Apply(decorator.tree()).callee() : decorator) == name) return true;
   }
   return false;
+}
+
+bool hasDecorator(const Def& def, std::string_view name) {
+  return hasDecorator(def.decorators(), name);
 }
 
 Def unusedFunction(const Def& def) {

@@ -10,7 +10,9 @@ namespace wick {
 
 // "c" of the expression a.b.c, "c" of c; empty for anything else.
 std::string lastName(const Expr& expr);
-// Whether one of the decorators has this last name: "unused" for @torch.jit.unused.
+// Whether one of the decorators has this last name: "unused" for @torch.jit.unused, "ignore" for
+// @torch.jit.ignore(drop=True).
+bool hasDecorator(const List<Expr>& decorators, std::string_view name);
 bool hasDecorator(const Def& def, std::string_view name);
 // What stands for a function marked @torch.jit.unused: its body, which need not be TorchScript, is
 // never compiled, and a call raises.

@@ -160,6 +160,8 @@ class ParserImpl {
   // The colon and what follows it: an indented block, or statements on the same line. A type
   // comment between the colon and the first statement goes to `type_comment`.
   List<Stmt> block(SourceRange* type_comment = nullptr);
+  // Moves past a block and reads nothing but where it ends.
+  List<Stmt> skippedBlock(SourceRange& type_comment);
   void refuseLoopElse(const char* loop);
 
   // parser_recovery.cpp
@@ -195,12 +197,13 @@ class ParserImpl {
   size_t line_level_ = 0;
   // The line whose place was refused; what else is wrong with it comes from there.
   size_t misplaced_line_ = std::string::npos;
-  bool unexpected_ = false;   // the error is a token where another was expected
-  bool gives_up_ = false;     // the error concerns the text as a whole
-  bool opens_block_ = true;   // a block may belong to the last line that had an error
-  bool decorates_ = false;    // that line was a decorator
-  bool quiet_ = false;        // inside of a block that belongs to nothing
-  bool after_error_ = false;  // the statement before this one could not be read
+  bool unexpected_ = false;     // the error is a token where another was expected
+  bool gives_up_ = false;       // the error concerns the text as a whole
+  bool opens_block_ = true;     // a block may belong to the last line that had an error
+  bool decorates_ = false;      // that line was a decorator
+  bool quiet_ = false;          // inside of a block that belongs to nothing
+  bool skips_methods_ = false;  // inside of a class whose methods are not read
+  bool after_error_ = false;    // the statement before this one could not be read
 };
 
 template <class T>

@@ -1,5 +1,9 @@
 // Statements.
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
+#include "frontend/decorators.h"
 #include "frontend/parser_impl.h"
 
 namespace wick::detail {
@@ -44,6 +48,19 @@ SourceRange coverAll(const std::vector<Stmt>& statements, const SourceRange& oth
   if (statements.empty()) return otherwise;
   return SourceRange::cover(statements.front().range(), statements.back().range());
 }
+
+// Sets a flag for as long as it lives.
+class Restored {
+ public:
+  Restored(bool& flag, bool value) : flag_(flag), before_(std::exchange(flag, value)) {}
+  ~Restored() { flag_ = before_; }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+
+ private:
+  bool& flag_;
+  const bool before_;
+};
 
 }  // namespace
 
@@ -289,9 +306,13 @@ Def ParserImpl::def(const std::vector<Expr>& decorators) {
   }
   SourceRange header = rangeFrom(start);
   SourceRange comment;
-  List<Stmt> body = block(&comment);
+  // What never runs as a program need not be one: nothing but its signature is read.
+  const List<Expr> marks = List<Expr>::create(header, decorators);
+  const bool skips = skips_methods_ || hasDecorator(marks, "unused") ||
+                     (own_lexer_.level() > 1 && hasDecorator(marks, "ignore"));
+  List<Stmt> body = skips ? skippedBlock(comment) : block(&comment);
   if (comment.valid()) decl = mergeSignature(decl, signatureFromComment(comment));
-  return Def::create(header, name, decl, body, List<Expr>::create(header, decorators));
+  return Def::create(header, name, decl, body, marks);
 }
 
 ClassDef ParserImpl::classDef(const std::vector<Expr>& decorators) {
@@ -309,6 +330,12 @@ ClassDef ParserImpl::classDef(const std::vector<Expr>& decorators) {
     expect(')');
   }
   SourceRange header = rangeFrom(start);
+  // Methods of a NamedTuple or an enum stay in Python.
+  const bool skips = std::ranges::any_of(bases, [](const Expr& base) {
+    const std::string name = lastName(base);
+    return name == "NamedTuple" || name == "Enum" || name == "IntEnum";
+  });
+  const Restored restored(skips_methods_, skips);
   List<Stmt> body = block();
   return ClassDef::create(header, name, List<Expr>::create(header, bases), body,
                           List<Expr>::create(header, decorators));
@@ -332,6 +359,25 @@ List<Stmt> ParserImpl::block(SourceRange* type_comment) {
   this->statements(statements);
   nextIf(TK_DEDENT);
   return List<Stmt>::create(coverAll(statements, start), statements);
+}
+
+List<Stmt> ParserImpl::skippedBlock(SourceRange& type_comment) {
+  expect(':');
+  const SourceRange start = cur().range;
+  type_comment = cur().type_comment;
+  const bool own_lines = nextIf(TK_NEWLINE);
+  if (own_lines) {
+    if (!type_comment.valid()) type_comment = cur().type_comment;
+    if (cur().kind != TK_INDENT) failExpected("an indented block");
+  }
+  size_t blocks = 0;
+  while (cur().kind != TK_EOF) {
+    const int kind = next().kind;
+    if (kind == TK_INDENT) ++blocks;
+    if (kind == TK_DEDENT) --blocks;
+    if (blocks == 0 && (own_lines ? kind == TK_DEDENT : kind == TK_NEWLINE)) break;
+  }
+  return List<Stmt>::create(start);
 }
 
 Stmt ParserImpl::ifStatement() {
