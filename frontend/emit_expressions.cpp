@@ -178,48 +178,6 @@ Value* Emitter::emitBinary(const BinOp& expr) {
                     NamedValue(expr.rhs().range(), rhs));
 }
 
-namespace {
-
-struct BinaryOperator {
-  int op;
-  const char* name;
-  const char* method;
-};
-
-const BinaryOperator* binaryOperator(int op) {
-  static const BinaryOperator kOperators[] = {
-      {'+', "add", "__add__"},
-      {'-', "sub", "__sub__"},
-      {'*', "mul", "__mul__"},
-      {'/', "div", "__truediv__"},
-      {'%', "remainder", "__mod__"},
-      {'@', "matmul", "__matmul__"},
-      {'&', "__and__", "__and__"},
-      {'|', "__or__", "__or__"},
-      {'^', "__xor__", "__xor__"},
-      {'<', "lt", "__lt__"},
-      {'>', "gt", "__gt__"},
-      {TK_LE, "le", "__le__"},
-      {TK_GE, "ge", "__ge__"},
-      {TK_EQ, "eq", "__eq__"},
-      {TK_NE, "ne", "__ne__"},
-      {TK_POW, "pow", "__pow__"},
-      {TK_FLOOR_DIV, "floordiv", "__floordiv__"},
-      {TK_LSHIFT, "__lshift__", "__lshift__"},
-      {TK_RSHIFT, "__rshift__", "__rshift__"},
-      {TK_IN, "__contains__", "__contains__"},
-      {TK_NOTIN, "__contains__", "__contains__"},
-      {TK_IS, "__is__", nullptr},
-      {TK_ISNOT, "__isnot__", nullptr},
-  };
-  for (const BinaryOperator& candidate : kOperators) {
-    if (candidate.op == op) return &candidate;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& lhs,
                            const NamedValue& rhs) {
   const BinaryOperator* found = binaryOperator(op);

@@ -26,4 +26,14 @@ class MagicFunction : public SugaredValue {
   SugaredValuePtr fallback_;
 };
 
+// What a binary operator of programs stands for: the name of an operator, and the method by which
+// classes replace it, null for `is`.
+struct BinaryOperator {
+  int op;
+  const char* name;
+  const char* method;
+};
+// Null when there is no such operator.
+const BinaryOperator* binaryOperator(int op);
+
 }  // namespace wick

@@ -9,8 +9,11 @@
 #include "core/error.h"
 #include "core/native_class.h"
 #include "core/stack.h"
+#include "core/wrapped.h"
 #include "frontend/builtin_table.h"
+#include "frontend/magic_methods.h"
 #include "frontend/parser.h"
+#include "frontend/schema_matching.h"
 #include "frontend/sugared_value.h"
 #include "frontend/suggestions.h"
 
@@ -71,6 +74,10 @@ const std::unordered_map<std::string_view, TypePtr>& simpleTypes() {
 
 const TypePtr* simpleTypeNamed(std::string_view name) {
   auto it = simpleTypes().find(name);
+  if (it != simpleTypes().end()) return &it->second;
+  // FloatTensor is torch.FloatTensor, as in programs without imports.
+  if (!name.ends_with("Tensor") || name.find('.') != std::string_view::npos) return nullptr;
+  it = simpleTypes().find(fmt::format("torch.{}", name));
   return it == simpleTypes().end() ? nullptr : &it->second;
 }
 
@@ -402,10 +409,42 @@ class DefaultEvaluator {
       case TK_APPLY:
         return named(expr);
       default:
-        throwCompileError(expr.range(),
-                          "expected a constant: a default value, and what stands outside of "
-                          "functions, must be one");
+        if (BinOp::isBinOp(expr.kind())) return computed(BinOp(expr.tree()), type);
+        failNoConstant(expr.range());
     }
+  }
+
+  [[noreturn]] static void failNoConstant(const SourceRange& range) {
+    throwCompileError(
+        range,
+        "expected a constant: a default value, and what stands outside of functions, must be one");
+  }
+
+  // 4 * 1024, "a" + "b"
+  IValue computed(const BinOp& expr, const TypePtr& type) const {
+    const BinaryOperator* found = binaryOperator(expr.kind());
+    const bool searches = expr.kind() == TK_IN || expr.kind() == TK_NOTIN;
+    if (!found || !found->method || searches) failNoConstant(expr.range());
+    const IValue lhs = eval(expr.lhs(), type), rhs = eval(expr.rhs(), type);
+    GraphFunction scratch("default", nullptr);
+    InsertPointGuard guard(scratch.graph()->block());
+    Graph& graph = *scratch.graph();
+    const Node* node = emitBuiltin(expr.range(), graph, Symbol::aten(found->name),
+                                   {graph.insertConstant(lhs), graph.insertConstant(rhs)})
+                           ->node();
+    const Operator* op = node->maybeOperator();
+    std::vector<IValue> inputs;
+    for (const Value* input : node->inputs()) {
+      if (auto constant = constantOf(input)) inputs.push_back(std::move(*constant));
+    }
+    IValue result;
+    if (!op || inputs.size() != node->inputs().size()) failNoConstant(expr.range());
+    try {
+      op->call(inputs.data(), inputs.size(), &result, 1);
+    } catch (const RuntimeError& error) {
+      throwCompileError(expr.range(), "{}", error.brief());
+    }
+    return result;
   }
 
   static IValue number(const Const& c, bool negative) {
@@ -417,11 +456,9 @@ class DefaultEvaluator {
   IValue negated(const Expr& expr, const Expr& operand, const TypePtr& type) const {
     if (operand.kind() == TK_CONST) return number(Const(operand.tree()), true);
     IValue v = eval(operand, type);
-    if (v.isInt()) return IValue(-v.toInt());
+    if (v.isInt()) return IValue(wrappedProduct<int64_t>(v.toInt(), -1));
     if (v.isDouble()) return IValue(-v.toDouble());
-    throwCompileError(
-        expr.range(),
-        "expected a constant: a default value, and what stands outside of functions, must be one");
+    failNoConstant(expr.range());
   }
 
   IValue dict(const DictLiteral& literal, const TypePtr& type) const {
@@ -453,18 +490,14 @@ class DefaultEvaluator {
           apply.inputs()[0].kind() == TK_STRINGLITERAL) {
         return IValue(wick::Device::parse(StringLiteral(apply.inputs()[0].tree()).text()));
       }
-      throwCompileError(expr.range(),
-                        "expected a constant: a default value, and what stands outside of "
-                        "functions, must be one");
+      failNoConstant(expr.range());
     }
     GraphFunction scratch("default", nullptr);
     InsertPointGuard guard(scratch.graph()->block());
     SugaredValuePtr sugared = resolve(expr, scratch);
     Value* value = sugared->asValue(expr.range(), scratch);
     if (auto constant = constantOf(value)) return *constant;
-    throwCompileError(
-        expr.range(),
-        "expected a constant: a default value, and what stands outside of functions, must be one");
+    failNoConstant(expr.range());
   }
 
   SugaredValuePtr resolve(const Expr& expr, GraphFunction& fn) const {
@@ -475,10 +508,7 @@ class DefaultEvaluator {
       if (!found) throwCompileError(expr.range(), "undefined value {}", name);
       return found;
     }
-    if (expr.kind() != '.')
-      throwCompileError(expr.range(),
-                        "expected a constant: a default value, and what stands outside of "
-                        "functions, must be one");
+    if (expr.kind() != '.') failNoConstant(expr.range());
     Select select(expr.tree());
     return resolve(select.value(), fn)->attr(expr.range(), fn, select.selector().name());
   }
@@ -489,7 +519,11 @@ class DefaultEvaluator {
 }  // namespace
 
 IValue TypeResolver::constantOfType(const Expr& expr, const TypePtr& type) const {
-  return DefaultEvaluator(resolver_).evaluate(expr, type);
+  constexpr size_t kStackPerLevel = 4096;
+  IValue value;
+  withStack((expr.tree()->height() + 8) * kStackPerLevel,
+            [&] { value = DefaultEvaluator(resolver_).evaluate(expr, type); });
+  return value;
 }
 
 FunctionSchema TypeResolver::schemaOf(const Def& def, bool skip_self) const {

@@ -45,6 +45,27 @@ def main():
             "(4, 0.5, 2.0, 'n', -1, True, 6, 9, -3, True)");
 }
 
+TEST(FileScope, ComputedConstants) {
+  EXPECT_EQ(resultOf(R"(
+BLOCK = 4 * 1024
+MASK = 1 << 5 | 3
+STEP = -(7 // 2) + BLOCK % 10
+TWO_PI = 2 * math.pi
+NAME = 'a' + 'b' * 2
+def main():
+    return BLOCK, MASK, STEP, TWO_PI > 6.28, NAME
+)"),
+            "(4096, 35, 3, True, 'abb')");
+  const std::string end = "\ndef main():\n    return 1\n";
+  EXPECT_TRUE(holds(errorOf("A = 1 // 0" + end), "division"));
+  EXPECT_TRUE(holds(errorOf("A = 1 + 'a'" + end), "Arguments for call are not valid"))
+      << errorOf("A = 1 + 'a'" + end);
+  EXPECT_TRUE(holds(errorOf("A = torch.ones(2) + 1" + end), "expected a constant"));
+  std::string chain = "A = 0";
+  for (int i = 0; i < 15'000; ++i) chain += " + 1";
+  EXPECT_EQ(errorOf(chain + end), "no error");
+}
+
 TEST(FileScope, NamesForTypes) {
   EXPECT_EQ(resultOf(R"(
 Pair = Tuple[int, str]
@@ -55,6 +76,13 @@ def main():
     return second([(1, 'a')])
 )"),
             "'a'");
+  EXPECT_EQ(resultOf(R"(
+def twice(x: FloatTensor, n: LongTensor) -> torch.BoolTensor:
+    return x * n == 2
+def main():
+    return twice(torch.ones(1), torch.tensor([2])).item()
+)"),
+            "True");
 }
 
 TEST(FileScope, RefusesWhatIsNoConstant) {
