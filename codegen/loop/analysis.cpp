@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/loop/writes.h"
 #include "codegen/scalar/definition.h"
 #include "core/error.h"
 #include "core/number_range.h"
@@ -283,6 +284,15 @@ void Analysis::add(const Value* v, ValueInfo info, ShapeStep step) {
   infos_.emplace(v, std::move(info));
 }
 
+// Operators whose results are row-major, whatever order the operands lie in.
+bool Analysis::laysRowMajor(const Value* output) const {
+  if (row_major_.contains(output)) return true;
+  const Node* node = output->node();
+  if (node->hasAttribute(standsForWrite())) return false;
+  static const Symbol kMaskedFill = Symbol::aten("masked_fill"), kPow = Symbol::aten("pow");
+  return node->kind() == kMaskedFill || (node->kind() == kPow && !typeOf(node->input(0)).is_tensor);
+}
+
 void Analysis::pointwise(const Node* node) {
   auto selected = selectPointwise(node, [&](const Value* v) { return typeOf(v); });
   if (!selected) refuse(fmt::format("{}: these types and constants", node->kind().qualString()));
@@ -318,7 +328,7 @@ void Analysis::call(const Value* output, PointwiseCall call) {
     refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
   }
   info.dtype = info.types.result;
-  step.row_major = row_major_.count(output) != 0;
+  step.row_major = laysRowMajor(output);
   checkNumbers(call, info.types);
   info.call = std::move(call);
   add(output, std::move(info), std::move(step));

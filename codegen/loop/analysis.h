@@ -143,6 +143,7 @@ class Analysis : public ValueNumbers {
 
   void pointwise(const Node* node);
   void call(const Value* output, PointwiseCall call);
+  bool laysRowMajor(const Value* output) const;
   void checkNumbers(const PointwiseCall& call, const ComputeTypes& types);
   void view(const Node* node);
   void view(const Value* output, const Value* operand, const ViewStep& view);

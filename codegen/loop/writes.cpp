@@ -35,6 +35,7 @@ std::vector<uint32_t> separateWrites(Graph& body) {
     name.pop_back();
     std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
     Node* made = body.create(Symbol::fromQualString(name), std::move(inputs))->insertBefore(node);
+    made->setAttribute(standsForWrite(), IValue(true));
     if (latest.emplace(target, nullptr).second) {
       input_of[target] = target;
       written.push_back(static_cast<uint32_t>(target->offset()));

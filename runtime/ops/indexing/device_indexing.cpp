@@ -255,7 +255,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
 }
 Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   const On on(self, index, source);
-  const Tensor out = on.here(self).clone();
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous);
   if (index.numel() == 0) return out;
   const Reach reach = along("scatter", on, out, dim, index);
   on.write("scatter", reach, covered("scatter", on.here(source), reach));
@@ -263,14 +263,15 @@ Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const
 }
 Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   const On on(self, index);
-  const Tensor out = on.here(self).clone(), number = on.number(value, self.dtype());
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous),
+               number = on.number(value, self.dtype());
   if (index.numel() > 0) on.write("scatter", along("scatter", on, out, dim, index), number);
   return out;
 }
 Tensor scatterWith(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                    Reduction how, bool include_self) {
   const On on(self, index, source);
-  const Tensor out = on.here(self).clone();
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous);
   if (index.numel() == 0) return out;
   const Reach reach = along("scatter", on, out, dim, index);
   on.reduce("scatter", reach, covered("scatter", on.here(source), reach), how, include_self);
@@ -329,7 +330,7 @@ Tensor indexSelect(const Tensor& self, int64_t dim, const Tensor& index) {
 Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                 const Scalar& alpha) {
   const On on(self, index, source);
-  const Tensor out = on.here(self).clone();
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous);
   const Reach reach = alongVector("index_add", on, out, dim, index);
   const Tensor from = sourceOf("index_add", on, source, reach);
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
@@ -340,7 +341,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
 }
 Tensor indexCopy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   const On on(self, index, source);
-  const Tensor out = on.here(self).clone();
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous);
   const Reach reach = alongVector("index_copy", on, out, dim, index);
   on.write("index_copy", reach, sourceOf("index_copy", on, source, reach));
   return out;
@@ -365,7 +366,7 @@ Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const T
              "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {}.",
              reduce);
   const On on(self, index, source);
-  const Tensor out = on.here(self).clone();
+  const Tensor out = on.here(self).clone(MemoryFormat::Contiguous);
   const Reach reach = alongVector("index_reduce", on, out, dim, index);
   on.reduce("index_reduce", reach, sourceOf("index_reduce", on, source, reach),
             *reductionNamed(reduce), include_self);

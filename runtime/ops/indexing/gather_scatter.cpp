@@ -8,6 +8,7 @@
 #include "core/wrapped.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/row_major.h"
 #include "runtime/ops/reduce/into.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -177,7 +178,7 @@ Tensor coveredPart(const Tensor& source, const Tensor& index, const Tensor& writ
 Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                      Out out) {
   dim = wrapDim(dim, self.dim());
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable("scatter()", t);
   checkScatter("scatter()", t, dim, index, source);
   if (index.numel() == 0) return t;
@@ -194,7 +195,7 @@ Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const
 Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, Scalar value, Out out) {
   dim = wrapDim(dim, self.dim());
   Tensor number = numberTensor(value, self.dtype());
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable("scatter()", t);
   checkScatter("scatter()", t, dim, index, Tensor());
   if (index.numel() == 0) return t;
@@ -211,7 +212,7 @@ Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, Scalar
 Tensor reduceWith(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
                   const Tensor& source, Reduction reduction, bool include_self, Out out) {
   dim = wrapDim(dim, self.dim());
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable(op, t);
   checkScatter(op, t, dim, index, source);
   if (index.numel() == 0) return t;

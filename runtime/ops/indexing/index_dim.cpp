@@ -14,6 +14,7 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/indexing/index_errors.h"
+#include "runtime/ops/indexing/row_major.h"
 #include "runtime/ops/reduce/into.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -162,7 +163,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   numberTensor(alpha, self.dtype());  // refuses what the dtype cannot hold
   if (from.sharesStorage(self)) from = from.clone();
   std::vector<OffsetTable> tables = targetTables("index_add_()", self, dim, index);
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable("index_add_()", t);
   tables = targetTables("index_add_()", t, dim, index);
   dispatchAll(t.dtype(),
@@ -178,7 +179,7 @@ Tensor indexCopy(const Tensor& self, int64_t dim, const Tensor& index, const Ten
              scalarTypeName(index.dtype()));
   Tensor from = checkedSource("index_copy_()", self, dim, index, source);
   if (from.sharesStorage(self)) from = from.clone();
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable("index_copy_()", t);
   remapInto(t.rawData(), from.rawData(), targetTables("index_copy_()", t, dim, index),
             t.itemSize());
@@ -217,7 +218,7 @@ Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const T
              reduce);
   dim = wrapDim(dim, self.dim());
   Tensor from = checkedSource("index_reduce()", self, dim, index, source);
-  Tensor t = startFrom(self, out);
+  Tensor t = startRowMajorFrom(self, out);
   checkWritable("index_reduce()", t);
   std::vector<OffsetTable> tables = targetTables("index_reduce()", t, dim, index);
   CountedVector<int64_t> at;

@@ -239,6 +239,8 @@ Tensor numberPow(const Scalar& self, const Tensor& exponent, Out out) {
     addTo(type, exponent);
     return filled(exponent, 1, type.get());
   }
+  // A result of its own is row-major, whatever order the exponents lie in.
+  if (!out) return pointwise(kScalar<Pow>, nullptr, self, exponent).contiguous();
   return pointwise(kScalar<Pow>, out, self, exponent);
 }
 

@@ -79,9 +79,9 @@ Tensor whereNumbers(const Tensor& condition, const Scalar& self, const Scalar& o
 
 Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value, Out out) {
   const Operand operands[] = {self, mask, value};
-  if (!out || !out.tensor->isSame(self)) {
-    return pointwise(kMaskedFill, operands, out);
-  }
+  // A result of its own is row-major, whatever order the operands lie in.
+  if (!out) return pointwise(kMaskedFill, operands).contiguous();
+  if (!out.tensor->isSame(self)) return pointwise(kMaskedFill, operands, out);
   // An element that stands for several is filled when the mask has any of them.
   for (int64_t d = 0; d < self.dim(); ++d) {
     if (self.strides()[d] != 0 || self.size(d) <= 1) continue;

@@ -461,13 +461,14 @@ void fillBernoulli(const Tensor& t, const Tensor& p, Generator& g) {
     });
   });
 }
+// Drawn in the order of the indices, whatever order self lies in.
 Tensor bernoulli(const Tensor& self, Generator* g) {
-  Tensor t = Tensor::emptyLike(self, self.dtype());
+  Tensor t = Tensor::empty(self.sizes(), self.dtype(), self.device());
   fillBernoulli(t, self, *g);
   return t;
 }
 Tensor bernoulliP(const Tensor& self, double p, Generator* g) {
-  Tensor t = Tensor::emptyLike(self, self.dtype());
+  Tensor t = Tensor::empty(self.sizes(), self.dtype(), self.device());
   fillBernoulli(t, p, *g);
   return t;
 }
