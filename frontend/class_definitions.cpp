@@ -268,7 +268,8 @@ class ClassBuilder {
     std::vector<Def> statics;
     std::vector<std::pair<std::string, std::string>> setters;
     std::vector<std::string> getters;
-    for (const Def& def : methods) {
+    for (const Def& method : methods) {
+      const Def def = hasDecorator(method, "unused") ? unusedFunction(method) : method;
       const std::string& name = def.name().name();
       if (unused_properties_.contains(name)) continue;
       if (hasDecorator(def, "staticmethod")) {
@@ -286,7 +287,7 @@ class ClassBuilder {
         setters.emplace_back(name, name + "_setter");
         plain.push_back(def.withName(name + "_setter"));
       } else {
-        plain.push_back(hasDecorator(def, "unused") ? unusedFunction(def) : def);
+        plain.push_back(def);
       }
     }
     auto self = std::make_shared<ClassSelf>(type);
