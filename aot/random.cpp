@@ -278,7 +278,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   WICK_CHECK(isFloating(input.dtype()), "dropout: expected a floating point tensor, got {}",
              toString(input.dtype()));
   if (p == 1) return ops::mulScalar(input, Scalar(0.0));
-  const Tensor keep = Tensor::emptyLike(input, DType::Float);
+  const Tensor keep = Tensor::empty(input.sizes(), DType::Float, input.device());
   bernoulliBy(keep, 1 - p, &defaultGenerator());
   return ops::mul(input, Tensor(ops::divScalar(keep, Scalar(1 - p))).to(input.dtype()));
 }

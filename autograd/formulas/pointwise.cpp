@@ -145,7 +145,7 @@ def dropout_made(input: Tensor, p: float, train: bool) -> Tensor:
         return input
     if p == 1:
         return input * torch.zeros_like(input)
-    kept = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+    kept = torch.empty_like(input, memory_format=torch.contiguous_format).bernoulli_(1 - p).div_(1 - p)
     return input * kept
 )"},
 };

@@ -108,9 +108,10 @@ Tensor prelu(const Tensor& self, const Tensor& weight, Out out) {
   return binary<Prelu>(self, w, out);
 }
 
-// A tensor like `self` whose elements are 1 / (1 - p) with probability 1 - p and 0 otherwise.
+// Of the sizes of `self`: elements that are 1 / (1 - p) with probability 1 - p and 0 otherwise. They are
+// drawn row by row, whatever order those of `self` lie in.
 Tensor dropoutNoise(const Tensor& self, double p) {
-  Tensor keep = Tensor::emptyLike(self, DType::Float);
+  Tensor keep = Tensor::empty(self.sizes(), DType::Float);
   GeneratorObject& generator = defaultGenerator();
   float* values = static_cast<float*>(keep.rawData());
   for (int64_t i = 0; i < keep.numel(); ++i) {
