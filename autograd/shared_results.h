@@ -1,7 +1,7 @@
 // Which results of a graph on the tape share operators that keep something for their gradients.
 //
-// A walk that does not retain the tape lets go of what the operators it came through keep, and
-// another walk through one of them is an error. A graph is one node of the tape, so the node itself
+// When a walk does not retain the tape, the operators that it came through let go of what they kept,
+// and another walk through one of them is an error. A graph is one node of the tape, so the node itself
 // must tell its operators apart:
 //
 //   y = sin(x)      a walk from y leaves z alone, which has an operator of its own;

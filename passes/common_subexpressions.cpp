@@ -87,8 +87,7 @@ class Eliminator {
       return false;
     }
     if (!n->blocks().empty() || n->outputs().empty() || n->hasSideEffects()) return false;
-    // A walk lets go of what the operators keep that it comes through, and may leave the equal ones
-    // to another walk.
+    // After a walk the operators that it came through keep nothing. Another walk may need its own.
     if (walked_apart_ && std::ranges::any_of(n->outputs(), [](const Value* v) {
           return AliasDb::isMutable(v->type());
         })) {

@@ -108,8 +108,8 @@ Tensor prelu(const Tensor& self, const Tensor& weight, Out out) {
   return binary<Prelu>(self, w, out);
 }
 
-// Of the sizes of `self`: elements that are 1 / (1 - p) with probability 1 - p and 0 otherwise. They are
-// drawn row by row, whatever order those of `self` lie in.
+// A tensor of the sizes of `self` whose elements are 1 / (1 - p) with probability 1 - p and 0
+// otherwise. They are drawn row by row, whatever order those of `self` lie in.
 Tensor dropoutNoise(const Tensor& self, double p) {
   Tensor keep = Tensor::empty(self.sizes(), DType::Float);
   GeneratorObject& generator = defaultGenerator();

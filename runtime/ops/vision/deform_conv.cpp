@@ -133,8 +133,8 @@ template <class T>
 bool isNear(T y, T x, const Geometry& g) {
   return y > T(-1) && y < static_cast<T>(g.height) && x > T(-1) && x < static_cast<T>(g.width);
 }
-// The same with the edges on which the value is zero but changes with the point, as it does where
-// offsets are zero and there is padding.
+// Whether the value changes when the point moves: also on the edges, where it is zero. Points lie
+// there when offsets are zero and there is padding.
 template <class T>
 bool isNearOrAtEdge(T y, T x, const Geometry& g) {
   return y >= T(-1) && y < static_cast<T>(g.height) && x >= T(-1) && x < static_cast<T>(g.width);
