@@ -1,4 +1,4 @@
-"""Precompiled headers, and the C++ rules that use them when //precompiled:wanted."""
+"""Precompiled headers, and the C++ rules that use them with GCC."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -96,12 +96,12 @@ def _with_header(arguments):
     name = "tests" if native.package_name().startswith("tests/") else "engine"
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({
-        "//precompiled:wanted": ["-include", "precompiled/use/%s.h" % name],
-        "//conditions:default": [],
+        "//core:clang": [],  # which takes no header of GCC's
+        "//conditions:default": ["-include", "precompiled/use/%s.h" % name],
     })
     result["deps"] = arguments.get("deps", []) + select({
-        "//precompiled:wanted": ["//precompiled:" + name],
-        "//conditions:default": [],
+        "//core:clang": [],
+        "//conditions:default": ["//precompiled:" + name],
     })
     return result
 
