@@ -1,16 +1,10 @@
 #!/usr/bin/env bash
-# The second of the two commands: builds everything and runs every test. Arguments go to `bazel test`
+# The second of the two commands: builds everything and runs every test. Arguments go to Bazel
 # (for example --config=asan). Ends with a line "N passed, N failed" that counts test cases.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tools/install_deps.sh || exit 1
-free_disk() { df -h --output=avail . | tail -1 | tr -d ' '; }
-echo "free at first: $(free_disk) of disk"
-log=$(bazel info "$@" command_log 2>/dev/null)
-if ! bazel build "$@" //...; then
-  # The cause once more at the end, where it is found, and what no message of the compiler tells.
-  grep -E 'error: |undefined reference|ld: |No space left' "$log" | head -20
-  echo "free here: $(free_disk) of disk, $(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo) MB of memory"
+if ! tools/build.sh 3 "$@" //...; then
   echo "0 passed, 1 failed"
   exit 1
 fi
@@ -21,6 +15,5 @@ python3 tools/check_prose.py || status=1
 python3 tests/tools/check_docs_test.py && python3 tools/check_docs.py || status=1
 python3 docs/draw_architecture.py --check || status=1
 python3 docs/draw_architecture.py --sizes >/dev/null || status=1  # a room that has grown too large
-python3 tools/tidy.py --changed 10 || status=1  # clang-tidy; of the whole tree it takes half an hour
 python3 tools/count_tests.py "$(bazel info "$@" bazel-testlogs 2>/dev/null)" || status=1
 exit $status

@@ -3,6 +3,8 @@
 #ifndef WICK_AOT_ELEMENTS_H
 #define WICK_AOT_ELEMENTS_H
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

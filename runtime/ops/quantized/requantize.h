@@ -1,6 +1,8 @@
 // From the int32 sums of a product of bytes to real numbers.
 #pragma once
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cmath>
 

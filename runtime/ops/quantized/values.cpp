@@ -1,5 +1,7 @@
 #include "runtime/ops/quantized/values.h"
 
+#include <immintrin.h>
+
 #include "core/counted_vector.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/common.h"

@@ -2,6 +2,7 @@
 // windows, grids and combinations.
 #include <cmath>
 #include <numbers>
+#include <tr1/cmath>  // precompiled/engine.h leaves special functions out of <cmath>
 
 #include "core/budget.h"
 #include "core/convert.h"
@@ -372,12 +373,12 @@ Tensor blackmanPeriodic(int64_t length, bool periodic, TensorOptions o) {
   });
 }
 Tensor kaiserBeta(int64_t length, bool periodic, double beta, TensorOptions o) {
-  double peak = std::cyl_bessel_i(0.0, std::abs(beta));
+  double peak = std::tr1::cyl_bessel_i(0.0, std::abs(beta));
   return window("kaiser_window", length, periodic, o, [&]<class C>(C i, int64_t n) {
     double alpha = static_cast<double>(n - 1) / 2;
     double x = (static_cast<double>(i) - alpha) / alpha;
     return static_cast<C>(
-        std::cyl_bessel_i(0.0, std::abs(beta) * std::sqrt(std::max(0.0, 1 - x * x))) / peak);
+        std::tr1::cyl_bessel_i(0.0, std::abs(beta) * std::sqrt(std::max(0.0, 1 - x * x))) / peak);
   });
 }
 Tensor kaiserPeriodic(int64_t length, bool periodic, TensorOptions o) {
