@@ -54,22 +54,22 @@ Program trace(const TracedCode& code, const std::vector<IValue>& example_inputs,
   return Program(traceUnit(code, example_inputs, options));
 }
 
-Module load(const std::string& path) {
-  return loadModule(path);
+Module load(const std::string& path, const LoadOptions& options) {
+  return loadModule(path, options);
 }
 
-Module load(std::istream& stream) {
+Module load(std::istream& stream, const LoadOptions& options) {
   std::string text;
   char buffer[1 << 16];
   while (stream.read(buffer, sizeof(buffer)) || stream.gcount() > 0) {
     text.append(buffer, static_cast<size_t>(stream.gcount()));
   }
   if (stream.bad()) throwLoadError("<stream>: cannot be read");
-  return loadFromMemory(std::as_bytes(std::span(text.data(), text.size())));
+  return loadFromMemory(std::as_bytes(std::span(text.data(), text.size())), options);
 }
 
-Module loadFromMemory(std::span<const std::byte> bytes) {
-  return loadModule(copyBytes(bytes), "<memory>");
+Module loadFromMemory(std::span<const std::byte> bytes, const LoadOptions& options) {
+  return loadModule(copyBytes(bytes), "<memory>", options);
 }
 
 }  // namespace wick

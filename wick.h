@@ -16,6 +16,10 @@
 // what() is ready to print.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Wick needs C++20: compile with -std=c++20 (GCC 12, clang 14 or later)"
+#else
+
 #include <cstddef>
 #include <iosfwd>
 #include <memory>
@@ -29,6 +33,7 @@
 #include "core/error_types.h"
 #include "core/grad_mode.h"
 #include "core/ivalue.h"
+#include "core/messages.h"
 #include "core/tensor.h"
 #include "core/value_conversions.h"
 #include "core/version.h"
@@ -41,9 +46,11 @@
 #include "runtime/jit_mode.h"
 #include "runtime/module.h"
 #include "runtime/module_builder.h"
+#include "runtime/profile.h"
 #include "runtime/run_options.h"
 #include "runtime/threads.h"
 #include "serialization/export.h"
+#include "serialization/load_options.h"
 #include "serialization/tensor_files.h"
 #include "serialization/torch_save.h"
 #include "tracing/trace.h"
@@ -74,6 +81,10 @@ class Program {
   // See callFunction in runtime/call.h.
   IValue call(const std::string& name, std::vector<IValue> arguments, Kwargs kwargs = {},
               RunOptions options = {}) const;
+  // The same with arguments by name alone: call("f", {{"x", x}}).
+  IValue call(const std::string& name, NamedArguments named, RunOptions options = {}) const {
+    return call(name, std::vector<IValue>(), toKwargs(named), std::move(options));
+  }
 
  private:
   CompilationUnit& known() const;
@@ -90,12 +101,16 @@ Program trace(const TracedCode& code, const std::vector<IValue>& example_inputs,
 
 // Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, or CompileError for the
 // program in the file.
-Module load(const std::string& path);
+//   std::unordered_map<std::string, std::string> extra;
+//   auto model = wick::load("model.pt", {.extra_files = &extra});
+Module load(const std::string& path, const LoadOptions& options = {});
 // The same from a stream, to its end.
-Module load(std::istream& stream);
+Module load(std::istream& stream, const LoadOptions& options = {});
 // The same from memory, which is copied.
-Module loadFromMemory(std::span<const std::byte> bytes);
+Module loadFromMemory(std::span<const std::byte> bytes, const LoadOptions& options = {});
 
 }  // namespace wick
 
 #pragma GCC visibility pop
+
+#endif  // C++20

@@ -26,10 +26,15 @@
  * was made of values goes on without their handles. Pointers into a value (texts, elements and sizes
  * of tensors) are valid until its handle is freed, and while nobody changes the value.
  *
+ * Structs that may grow begin with their size, struct_size: a caller writes sizeof of the type there
+ * before the struct is handed over, {sizeof(wick_operator), "f(int x) -> int", f}, and a function
+ * that is given another size than it can work with is WICK_ERROR_USAGE. In arrays all elements have
+ * one size. In wick_error the library writes it: members beyond it are not there.
+ *
  * Threads. Programs and modules may be called from any number of threads at a time. Other functions
  * may be called at a time as long as none of them changes or frees what another one uses:
- * wick_value_append, wick_value_insert, wick_module_set_attribute and wick_module_set_training
- * change. wick_interrupt_set may always be called.
+ * wick_value_append, wick_value_insert, wick_module_set_attribute, wick_module_set_training,
+ * wick_module_to and wick_module_to_dtype change. wick_interrupt_set may always be called.
  *
  * Texts are UTF-8. Those that are passed in end with a zero byte unless a length stands beside them.
  */
@@ -42,6 +47,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of this header, by semantic versioning; wick_version() is that of the library. */
+#define WICK_VERSION_MAJOR 0
+#define WICK_VERSION_MINOR 1
+#define WICK_VERSION_PATCH 0
 
 #define WICK_API __attribute__((visibility("default")))
 
@@ -67,6 +77,7 @@ typedef enum wick_status {
 } wick_status;
 
 typedef struct wick_error {
+  size_t struct_size; /* that the library knows */
   wick_status status;
   const char* message;    /* the whole text, ready to print; what a program raised has \x00 for zeros */
   const char* class_name; /* what the program raised: "ValueError"; else "" */
@@ -81,6 +92,31 @@ WICK_API const wick_error* wick_last_error(void);
 
 /* "0.1.0". */
 WICK_API const char* wick_version(void);
+
+/* ---- Settings -------------------------------------------------------------------------------- */
+
+/* Of the whole process: threads within one operator (1 to 1024), bytes that may be held (0: any). */
+WICK_API wick_status wick_set_threads(int threads);
+WICK_API wick_status wick_set_memory_limit(uint64_t bytes);
+/* Lets the process's generator of random numbers start again, as torch.manual_seed does. */
+WICK_API wick_status wick_set_seed(uint64_t seed);
+
+/* Whether calls on the calling thread are recorded for gradients. Before the first use of this,
+ * wick_module_call does not record, as inference expects, and wick_program_call does; from then on
+ * both do as they are told. A model that computes gradients itself, such as forces, needs 1. Calls
+ * from a wick_function that the engine runs go by the mode of that run instead. */
+WICK_API wick_status wick_set_grad(int on);
+
+/* Takes the texts of warnings.warn() and of the engine's own warnings; NULL: "Warning: ..." goes to
+ * the standard error, as at first. `data` is handed to it. It is called from any thread, and from
+ * several at a time; a call that began may end after another handler is set. */
+WICK_API wick_status wick_set_warning_handler(void (*handler)(void* data, const char* message),
+                                              void* data);
+/* What the engine logs of its work: `files` names source files as the environment variable WICK_LOG
+ * does, "" turns logging off. Each line, with its end of line, goes to the handler, from any thread,
+ * one at a time; NULL: to the standard error. The handler must call no function of this file. */
+WICK_API wick_status wick_set_log(const char* files, void (*handler)(void* data, const char* line),
+                                  void* data);
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
@@ -104,9 +140,25 @@ WICK_API wick_status wick_interrupt_clear(wick_interrupt* interrupt);
 /* Runs that still use it go on without being interrupted. */
 WICK_API void wick_interrupt_free(wick_interrupt* interrupt);
 
-/* Of the whole process: threads within one operator (1 to 1024), bytes that may be held (0: any). */
-WICK_API wick_status wick_set_threads(int threads);
-WICK_API wick_status wick_set_memory_limit(uint64_t bytes);
+/* Element types of tensors. The numbers are PyTorch's. */
+typedef enum wick_dtype {
+  WICK_UINT8 = 0,
+  WICK_INT8 = 1,
+  WICK_INT16 = 2,
+  WICK_INT32 = 3,
+  WICK_INT64 = 4,
+  WICK_FLOAT16 = 5,
+  WICK_FLOAT32 = 6,
+  WICK_FLOAT64 = 7,
+  WICK_COMPLEX64 = 9,
+  WICK_COMPLEX128 = 10,
+  WICK_BOOL8 = 11,
+  WICK_QINT8 = 12, /* integers that stand for real numbers: of tensors that programs made */
+  WICK_QUINT8 = 13,
+  WICK_QINT32 = 14,
+  WICK_BFLOAT16 = 15,
+  WICK_QUINT4X2 = 16
+} wick_dtype;
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
@@ -151,6 +203,13 @@ WICK_API wick_status wick_module_set_attribute(wick_module* module, const char* 
 /* For the module and all below it: 1 for training, 0 for evaluation, which results usually want. */
 WICK_API wick_status wick_module_set_training(wick_module* module, int on);
 WICK_API wick_status wick_module_is_training(const wick_module* module, int* on);
+/* Moves all tensors of the module and of what it holds to a device, in place: parameters, buffers,
+ * other attributes, and constants in the code of their classes. Devices are "cpu", "cuda" (the
+ * calling thread's current one) and "cuda:0". Arguments of calls must be there, too. Nobody may call
+ * the module meanwhile. WICK_ERROR_RUNTIME when there is no such device or its memory is exhausted. */
+WICK_API wick_status wick_module_to(wick_module* module, const char* device);
+/* Converts floating-point parameters and buffers, in place, to a floating-point or complex type. */
+WICK_API wick_status wick_module_to_dtype(wick_module* module, wick_dtype dtype);
 /* Writes a file that torch.jit.load reads. A file of that name is replaced when the new one is
  * complete and on the disk; otherwise it stays as it was. What cannot be saved is found before
  * anything is written, and is WICK_ERROR_RUNTIME, as are a full disk and a folder that may not be
@@ -231,23 +290,8 @@ WICK_API wick_status wick_value_type(const wick_value* value, wick_value** text)
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* The numbers are PyTorch's. */
-typedef enum wick_dtype {
-  WICK_UINT8 = 0,
-  WICK_INT8 = 1,
-  WICK_INT16 = 2,
-  WICK_INT32 = 3,
-  WICK_INT64 = 4,
-  WICK_FLOAT16 = 5,
-  WICK_FLOAT32 = 6,
-  WICK_FLOAT64 = 7,
-  WICK_COMPLEX64 = 9,
-  WICK_COMPLEX128 = 10,
-  WICK_BOOL8 = 11,
-  WICK_BFLOAT16 = 15
-} wick_dtype;
-
 typedef struct wick_tensor {
+  size_t struct_size; /* sizeof(wick_tensor), also where a function fills in the others */
   wick_dtype dtype;
   size_t dims;
   const int64_t* sizes;
@@ -255,16 +299,35 @@ typedef struct wick_tensor {
   void* data;             /* the first element; NULL when there is none */
   int contiguous;         /* 1: row-major without gaps */
 } wick_tensor;
+#define WICK_TENSOR_INIT \
+  { sizeof(wick_tensor), WICK_UINT8, 0, NULL, NULL, NULL, 0 }
 
 /* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. Of booleans every
  * byte but 0 is true. */
 WICK_API wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t dims,
                                           const void* data, size_t bytes, wick_value** value);
-/* How a tensor lies in memory. Writing through `data` changes the tensor for everybody.
- * WICK_ERROR_USAGE for tensors of other devices, and for those that are sparse or quantized. */
+/* How a tensor lies in memory; tensor->struct_size must be set before: wick_tensor row =
+ * WICK_TENSOR_INIT. Writing through `data` changes the tensor for everybody. WICK_ERROR_USAGE for
+ * tensors of other devices (wick_tensor_to brings them), and for those that are sparse or quantized. */
 WICK_API wick_status wick_value_to_tensor(const wick_value* value, wick_tensor* tensor);
 /* The same elements in row-major order without gaps: the value itself, or a copy. */
 WICK_API wick_status wick_value_contiguous(const wick_value* value, wick_value** result);
+
+/* What any tensor is, on whatever device. The sizes are valid as those of wick_tensor are; the
+ * device's name ("cpu", "cuda:0") as long as the process lives. */
+WICK_API wick_status wick_tensor_dtype(const wick_value* tensor, wick_dtype* dtype);
+WICK_API wick_status wick_tensor_sizes(const wick_value* tensor, const int64_t** sizes,
+                                       size_t* dims);
+WICK_API wick_status wick_tensor_device(const wick_value* tensor, const char** device);
+/* The same elements on a device, or of another type: the value itself when it is so already, or a
+ * copy. WICK_ERROR_RUNTIME when there is no such device or its memory is exhausted. */
+WICK_API wick_status wick_tensor_to(const wick_value* tensor, const char* device,
+                                    wick_value** result);
+WICK_API wick_status wick_tensor_to_dtype(const wick_value* tensor, wick_dtype dtype,
+                                          wick_value** result);
+/* How many devices of a type there are ("cuda"); 0 when the driver or the library is absent, and in
+ * an engine that was built without it. */
+WICK_API wick_status wick_device_count(const char* type, int* count);
 
 /* DLPack, without copies, for memory of the CPU. The structs are those of dlpack/dlpack.h, which need
  * not be included. Taking one in, the engine owns it from then on and calls its deleter when the last
@@ -295,6 +358,7 @@ typedef wick_status (*wick_function)(void* data, wick_value* const* arguments, s
 WICK_API wick_status wick_fail(const char* message);
 
 typedef struct wick_operator {
+  size_t struct_size;      /* sizeof(wick_operator) */
   const char* schema;      /* without the namespace: "clip(Tensor self, float limit) -> Tensor" */
   wick_function function;
   void* data;              /* for the function */
@@ -306,6 +370,7 @@ typedef struct wick_operator {
 } wick_operator;
 
 typedef struct wick_method {
+  size_t struct_size; /* sizeof(wick_method) */
   const char* schema; /* without the object: "push(int x) -> ()"; "__init__(int x) -> ()" calls
                          wick_object_hold */
   wick_function function; /* the object is the first argument */
@@ -315,6 +380,7 @@ typedef struct wick_method {
 /* A class whose objects hold a pointer. Objects can be saved when it has both get_state and
  * set_state. `data` is handed to all three. */
 typedef struct wick_class {
+  size_t struct_size; /* sizeof(wick_class) */
   const char* name; /* "Stack": torch.classes.NAMESPACE.Stack */
   const wick_method* methods;
   size_t num_methods;
@@ -348,7 +414,7 @@ WICK_API wick_status wick_object_new(const char* class_name, void* held, wick_va
 
 /* ---- Plugins --------------------------------------------------------------------------------- */
 
-#define WICK_PLUGIN_ABI 1u
+#define WICK_PLUGIN_ABI 2u
 
 /* What a library that is loaded exports:
  *   WICK_API const wick_plugin* wick_plugin_entry(void);

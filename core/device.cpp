@@ -1,11 +1,33 @@
 #include "core/device.h"
 
 #include <charconv>
+#include <ostream>
 
 #include "core/device_backend.h"
 #include "core/error.h"
 
 namespace wick {
+
+namespace {
+
+constexpr int kMaxIndex = 127;
+
+}  // namespace
+
+Device Device::cuda(int number) {
+  WICK_CHECK(number >= -1 && number <= kMaxIndex, "device: expected a number from -1 to {}, got {}",
+             kMaxIndex, number);
+  return {DeviceType::CUDA, static_cast<int8_t>(number)};
+}
+
+int Device::count(DeviceType of_type) {
+  DeviceBackend* const backend = findDeviceBackend(of_type);
+  return backend ? backend->count() : 0;
+}
+
+std::ostream& operator<<(std::ostream& out, Device device) {
+  return out << device.str();
+}
 
 Device Device::parse(std::string_view text) {
   Device d;
@@ -28,9 +50,9 @@ Device Device::parse(std::string_view text) {
     std::string_view digits = text.substr(colon + 1);
     int index = -1;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-    WICK_CHECK(
-        error == std::errc() && end == digits.data() + digits.size() && index >= 0 && index < 128,
-        "device: invalid device index in '{}'", text);
+    WICK_CHECK(error == std::errc() && end == digits.data() + digits.size() && index >= 0 &&
+                   index <= kMaxIndex,
+               "device: invalid device index in '{}'", text);
     d.index = static_cast<int8_t>(index);
   }
   return d;

@@ -22,7 +22,9 @@ class IntSpan : public std::span<const int64_t> {
   using span::span;
   IntSpan(span s) : span(s) {}
 #pragma GCC diagnostic push
+#ifndef __clang__  // which has no such warning
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
+#endif
   IntSpan(std::initializer_list<int64_t> values) : span(values.begin(), values.size()) {}
 #pragma GCC diagnostic pop
 };
@@ -103,7 +105,7 @@ class DimVector {
   template <class It>
   void assign(It first, It last) {
     clear();
-    reserve(std::distance(first, last));
+    reserve(static_cast<size_t>(std::distance(first, last)));
     for (; first != last; ++first) data_[size_++] = *first;
   }
 

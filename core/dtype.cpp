@@ -1,6 +1,7 @@
 #include "core/dtype.h"
 
 #include <atomic>
+#include <ostream>
 
 #include "core/error.h"
 
@@ -8,6 +9,10 @@ namespace wick {
 
 void detail::throwNoDType() {
   throw InternalError(__FILE__, __LINE__, "not a dtype");
+}
+
+std::ostream& operator<<(std::ostream& out, DType t) {
+  return out << toString(t);
 }
 
 std::string_view toString(DType t) {

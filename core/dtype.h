@@ -5,6 +5,7 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string_view>
 
@@ -78,6 +79,7 @@ inline size_t itemSize(DType t) {
 }
 // "float32".
 std::string_view toString(DType t);
+std::ostream& operator<<(std::ostream& out, DType t);  // toString()
 // "Float": the name in printed types and storages ("FloatStorage").
 std::string_view scalarTypeName(DType t);
 // The inverse of both names; nullopt for an unknown one.

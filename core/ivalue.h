@@ -6,6 +6,7 @@
 #include <complex>
 #include <concepts>
 #include <functional>
+#include <iosfwd>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -102,8 +103,8 @@ requires(kIsContainer<T>) inline constexpr bool kHasValue<T> = true;
 
 class StringObject : public RefCounted {
  public:
-  explicit StringObject(std::string value) : value(std::move(value)) {
-    noteMemory(static_cast<int64_t>(this->value.capacity()));
+  explicit StringObject(std::string text) : value(std::move(text)) {
+    noteMemory(static_cast<int64_t>(value.capacity()));
   }
   ~StringObject() override { noteMemory(-static_cast<int64_t>(value.capacity())); }
   const std::string value;
@@ -111,7 +112,7 @@ class StringObject : public RefCounted {
 
 class ComplexObject : public RefCounted {
  public:
-  explicit ComplexObject(std::complex<double> value) : value(value) {}
+  explicit ComplexObject(std::complex<double> number) : value(number) {}
   const std::complex<double> value;
 };
 
@@ -339,6 +340,7 @@ class IValue {
   // As TorchScript's own print() and str() write it: "1." for 1.0, strings without quotes also
   // inside of containers.
   std::string printed() const;
+  friend std::ostream& operator<<(std::ostream& out, const IValue& value);  // repr()
   // For messages: repr(), but no more than about `bytes` of it are shown, or looked at.
   std::string shortRepr(size_t bytes = 1000) const;
 
@@ -402,9 +404,9 @@ inline constexpr size_t kMaxListElements = size_t{1} << 30;
 
 class ListObject : public RefCounted {
  public:
-  explicit ListObject(TypePtr element_type, std::vector<IValue> elements = {})
-      : element_type(std::move(element_type)), elements(std::move(elements)) {
-    if (!this->element_type) throwNoType("list");
+  explicit ListObject(TypePtr type, std::vector<IValue> values = {})
+      : element_type(std::move(type)), elements(std::move(values)) {
+    if (!element_type) throwNoType("list");
     count();
   }
   ~ListObject() override { noteMemory(-counted_); }
@@ -438,9 +440,9 @@ ListRef makeTensorList(const std::vector<Tensor>& values);
 // RuntimeError, as is a dict of 2^30 keys; the dict stays as it was.
 class DictObject : public RefCounted {
  public:
-  DictObject(TypePtr key_type, TypePtr value_type)
-      : key_type(std::move(key_type)), value_type(std::move(value_type)) {
-    if (!this->key_type || !this->value_type) throwNoType("dict");
+  DictObject(TypePtr of_keys, TypePtr of_values)
+      : key_type(std::move(of_keys)), value_type(std::move(of_values)) {
+    if (!key_type || !value_type) throwNoType("dict");
   }
   ~DictObject() override { noteMemory(-counted_); }
   TypePtr key_type;
@@ -504,9 +506,9 @@ class DictObject : public RefCounted {
 
 class TupleObject : public RefCounted {
  public:
-  explicit TupleObject(std::vector<IValue> elements,
-                       std::shared_ptr<const TupleType> named = nullptr)
-      : elements(std::move(elements)), named(std::move(named)) {
+  explicit TupleObject(std::vector<IValue> values,
+                       std::shared_ptr<const TupleType> named_type = nullptr)
+      : elements(std::move(values)), named(std::move(named_type)) {
     noteMemory(bytes());
   }
   ~TupleObject() override { noteMemory(-bytes()); }
@@ -556,9 +558,9 @@ class Object : public RefCounted {
 
 class EnumObject : public RefCounted {
  public:
-  EnumObject(std::shared_ptr<const EnumType> type, std::string name, IValue value)
-      : type(std::move(type)), name(std::move(name)), value(std::move(value)) {
-    if (!this->type) throwNoType("enum");
+  EnumObject(std::shared_ptr<const EnumType> of_type, std::string its_name, IValue its_value)
+      : type(std::move(of_type)), name(std::move(its_name)), value(std::move(its_value)) {
+    if (!type) throwNoType("enum");
   }
   const std::shared_ptr<const EnumType> type;
   const std::string name;

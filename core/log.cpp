@@ -12,7 +12,7 @@ namespace {
 struct LogState {
   std::mutex mutex;
   std::unordered_map<std::string, LogLevel> files;  // the highest level that is written
-  void (*sink)(std::string_view) = nullptr;
+  LogHandler handler;
 };
 
 LogState& state() {
@@ -47,8 +47,8 @@ void writeLog(std::string_view path, int line, LogLevel level, const std::string
   if (out.back() != '\n') out += '\n';
   LogState& s = state();
   std::lock_guard lock(s.mutex);
-  if (s.sink) {
-    s.sink(out);
+  if (s.handler) {
+    s.handler(out);
   } else {
     std::fwrite(out.data(), 1, out.size(), stderr);
   }
@@ -74,10 +74,10 @@ void setLogFiles(std::string_view files) {
   detail::logging.store(!s.files.empty(), std::memory_order_relaxed);
 }
 
-void setLogSink(void (*sink)(std::string_view line)) {
+void setLogHandler(LogHandler handler) {
   LogState& s = state();
   std::lock_guard lock(s.mutex);
-  s.sink = sink;
+  s.handler = std::move(handler);
 }
 
 std::string_view logName(std::string_view path) {

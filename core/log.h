@@ -2,7 +2,7 @@
 //
 // The environment variable WICK_LOG names source files without directory and suffix, separated by
 // colons: WICK_LOG=dead_code_elimination:inline_calls. A '>' before a name adds the debug level.
-// `*` is every file. Lines go to standard error and begin with [LEVEL file.cpp:line].
+// `*` is every file. Lines go to standard error, or to setLogHandler()'s function (core/messages.h), and begin with [LEVEL file.cpp:line].
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/messages.h"
+
 namespace wick {
 
 enum class LogLevel : uint8_t {
@@ -20,10 +22,6 @@ enum class LogLevel : uint8_t {
   Debug,   // what an analysis or pass thinks meanwhile
 };
 
-// Replaces what WICK_LOG said, in its syntax; empty turns logging off. Thread-safe.
-void setLogFiles(std::string_view files);
-// Where lines go; null is standard error. Calls are serialized.
-void setLogSink(void (*sink)(std::string_view line));
 // A source path as the variables name it: "passes/inline_calls.cpp" is "inline_calls".
 std::string_view logName(std::string_view path);
 

@@ -360,6 +360,14 @@ Tensor Tensor::to(DType dtype) const {
   return t;
 }
 
+Tensor Tensor::to(Device device) const {
+  if (kind() == TensorKind::Dense) return moveTo(*this, device);
+  const Device place = placeOf(device);
+  if (place == this->device()) return *this;
+  throwRuntimeError("Tensor::to: a {} tensor cannot be moved from {} to {}", toString(kind()),
+                    this->device().str(), place.str());
+}
+
 const Tensor& Tensor::resize(IntSpan sizes) const {
   checkedNumel(sizes);
   DimVector strides = contiguousStrides(sizes);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -218,8 +219,8 @@ class Tensor {
   bool sharesStorage(const Tensor& o) const { return known().storage == o.known().storage; }
 
   int64_t dim() const { return static_cast<int64_t>(known().sizes.size()); }
-  IntSpan sizes() const { return known().sizes; }
-  IntSpan strides() const { return known().strides; }
+  IntSpan sizes() const { return spanOf(known().sizes); }
+  IntSpan strides() const { return spanOf(known().strides); }
   // `d` may be negative; throws RuntimeError ("Dimension out of range") otherwise.
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
@@ -295,10 +296,15 @@ class Tensor {
 
   // May copy.
   Tensor reshape(IntSpan sizes) const;
-  Tensor flatten() const { return reshape(DimVector{-1}); }
+  Tensor flatten() const { return reshape({-1}); }
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
-  Tensor to(DType dtype) const;  // this tensor itself when the dtype is already right
+  // This tensor itself when it is so already, otherwise a copy. Not recorded for gradients, as all
+  // functions of this class are not; wick::ops::to is (wick_ops.h). RuntimeError when there is no
+  // such device or its memory is exhausted, and for tensors of other kinds that cannot be moved.
+  Tensor to(DType dtype) const;
+  Tensor to(Device device) const;
+  Tensor to(Device device, DType dtype) const { return to(device).to(dtype); }
   // Writes `source`, broadcast and converted (core/convert.h), into this tensor. Overlap of the two
   // is handled; a destination that overlaps itself (an expanded one) is refused. Does not count as
   // a write in version(): the operators count theirs.
@@ -310,6 +316,10 @@ class Tensor {
 
   // "float32[2, 3]".
   std::string describe() const;
+  // The elements as Python shows them, "tensor([1., 2.])"; of a tensor on another device they are
+  // fetched. "undefined tensor" for an empty handle.
+  std::string repr() const;
+  friend std::ostream& operator<<(std::ostream& out, const Tensor& tensor);  // repr()
 
  private:
   TensorImpl& known() const {
@@ -317,6 +327,7 @@ class Tensor {
       throwUndefined();
     return *impl_;
   }
+  static IntSpan spanOf(const DimVector& v) { return IntSpan(v.data(), v.size()); }
   [[noreturn]] static void throwUndefined();
   [[noreturn]] static void throwNoData();
   [[noreturn]] void throwOtherType(DType asked) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
@@ -215,6 +216,14 @@ std::string sizeText(const Tensor& t) {
 }
 
 }  // namespace
+
+std::string Tensor::repr() const {
+  return defined() ? formatTensor(*this) : describe();
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << tensor.repr();
+}
 
 std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
   PrintOptions options;

@@ -21,6 +21,17 @@ TypePtr immortal(TypePtr type) {
 
 }  // namespace
 
+std::string readableClassName(std::string_view qualified_name) {
+  constexpr std::string_view kPrefix = "__torch__.", kMangled = "___torch_mangle_";
+  if (qualified_name.starts_with(kPrefix)) qualified_name.remove_prefix(kPrefix.size());
+  std::string readable(qualified_name);
+  for (size_t at; (at = readable.find(kMangled)) != std::string::npos;) {
+    const size_t dot = readable.find('.', at);
+    readable.erase(at, dot == std::string::npos ? dot : dot + 1 - at);
+  }
+  return readable;
+}
+
 // A type without parameters.
 struct SimpleTypes {
   struct SimpleType : Type {

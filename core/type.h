@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device.h"
@@ -351,6 +352,9 @@ class InterfaceType : public Type {
   bool is_module_;
   std::vector<std::shared_ptr<Function>> methods_;
 };
+
+// The name of a class as its program's author knows it: "m.Net" for "__torch__.m.___torch_mangle_3.Net".
+std::string readableClassName(std::string_view qualified_name);
 
 // A user's class or a module class. Identity is the object: two classes of one name from two
 // compilation units differ. Mutable while its compilation unit builds it, constant afterwards.

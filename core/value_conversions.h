@@ -184,9 +184,10 @@ struct DictConversion {
   static Map from(const IValue& v) {
     if (!v.isDict()) throwExpected(type()->annotation(), v);
     Map map;
-    for (const auto& [key, value] : v.items()) {
-      within(key,
-             [&] { map.emplace(ValueConversion<K>::from(key), ValueConversion<V>::from(value)); });
+    for (const auto& entry : v.items()) {
+      within(entry.first, [&] {
+        map.emplace(ValueConversion<K>::from(entry.first), ValueConversion<V>::from(entry.second));
+      });
     }
     return map;
   }

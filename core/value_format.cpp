@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ostream>
 
 #include "core/budget.h"
 #include "core/error.h"
@@ -341,6 +342,10 @@ std::string quoteString(std::string_view text) {
   appendQuoted(text, kMaxTextBytes, out);
   checkTextLength("the text of a value", out.size());
   return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const IValue& value) {
+  return out << value.repr();
 }
 
 std::string IValue::repr() const {

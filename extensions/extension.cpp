@@ -1,18 +1,15 @@
 #include "extensions/extension.h"
 
-#include <cxxabi.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
-#include <typeindex>
 
 #include "autograd/formula.h"
 #include "core/conform.h"
@@ -41,16 +38,17 @@ struct ExtensionRecord : OperatorRecord {
 
 struct TypeTable {
   std::shared_mutex mutex;
-  std::map<std::type_index, std::string> names;
+  std::vector<std::pair<detail::TypeKey, std::string>> names;
 };
 TypeTable& typeTable() {
   static TypeTable* const made = new TypeTable;
   return *made;
 }
-std::string classNameOf(const std::type_info& type) {
+std::string classNameOf(const detail::TypeKey& type) {
   TypeTable& table = typeTable();
   std::shared_lock lock(table.mutex);
-  const auto found = table.names.find(type);
+  const auto found =
+      std::ranges::find(table.names, type, &std::pair<detail::TypeKey, std::string>::first);
   return found == table.names.end() ? "" : found->second;
 }
 
@@ -256,29 +254,36 @@ std::deque<ExtensionRecord>& keptRecords() {
 
 namespace detail {
 
-TypePtr classOfType(const std::type_info& type) {
-  const std::string name = classNameOf(type);
-  if (TypePtr found = findNativeClass(name)) return found;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> readable(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
-  throw UsageError(fmt::format("the C++ type {} is no class of an extension",
-                               readable ? readable.get() : type.name()));
+HeldObject::~HeldObject() {
+  destroy_(object_);
 }
 
-IValue makeHeld(const std::type_info& type, Ref<RefCounted> held) {
+// GCC: "… of() [with T = mylib::Counter]", clang: "… of() [T = mylib::Counter]".
+std::string TypeKey::name() const {
+  std::string_view text = text_;
+  constexpr std::string_view kBefore = "T = ";
+  if (const size_t at = text.find(kBefore); at != text.npos)
+    text.remove_prefix(at + kBefore.size());
+  if (text.ends_with(']')) text.remove_suffix(1);
+  return std::string(text);
+}
+
+TypePtr classOfType(const TypeKey& type) {
+  if (TypePtr found = findNativeClass(classNameOf(type))) return found;
+  throw UsageError(fmt::format("the C++ type {} is no class of an extension", type.name()));
+}
+
+IValue makeHeld(const TypeKey& type, Ref<RefCounted> held) {
   const std::string name = classNameOf(type);
   WICK_CHECK(!name.empty(), "the C++ type {} is no class of an extension", type.name());
   return makeNative(name, std::move(held));
 }
 
-RefCounted& heldObject(const std::type_info& type, const IValue& object) {
+void* heldObject(const TypeKey& type, const IValue& object) {
   if (!object.isObject()) throwExpected(classOfType(type)->annotation(), object);
-  return heldBy("extension", object);
-}
-
-void throwOtherClass(const std::type_info& type, const IValue& object) {
-  throwExpected(classOfType(type)->annotation(), object);
+  const auto* held = dynamic_cast<HeldObject*>(&heldBy("extension", object));
+  if (!held || held->type() != type) throwExpected(classOfType(type)->annotation(), object);
+  return held->object();
 }
 
 void holdObject(const IValue& object, Ref<RefCounted> held) {
@@ -424,7 +429,7 @@ void Extension::State::addClasses(std::vector<std::string>& taken_back) {
     taken_back.push_back(name);
     if (c.type_) {
       std::unique_lock lock(typeTable().mutex);
-      typeTable().names.emplace(*c.type_, name);
+      typeTable().names.emplace_back(*c.type_, name);
     }
   }
   // With all classes known, what methods take and give.

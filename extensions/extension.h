@@ -71,7 +71,7 @@ class ClassDefinition {
     std::function<detail::Signature()> signature;  // of the function with the object; may be empty
   };
   std::string name_;
-  const std::type_info* type_ = nullptr;
+  std::optional<detail::TypeKey> type_;
   std::vector<Method> methods_;
   std::function<IValue(const RefCounted&)> get_state_;
   std::function<Ref<RefCounted>(const IValue&)> set_state_;
@@ -81,14 +81,14 @@ template <class T>
 class ObjectDefinition : public ClassDefinition {
  public:
   explicit ObjectDefinition(std::string name) : ClassDefinition(std::move(name)) {
-    type_ = &typeid(T);
+    type_ = detail::TypeKey::of<T>();
   }
 
   // Programs make objects with arguments of these types.
   template <class... A>
   ObjectDefinition& init(std::string declaration = "__init__") {
     const auto make = [](const IValue& self, A... arguments) {
-      detail::holdObject(self, makeRef<detail::HeldObject<T>>(std::move(arguments)...));
+      detail::holdObject(self, detail::newHeld<T>(std::move(arguments)...));
     };
     methods_.push_back({std::move(declaration),
                         detail::Binder<void, const IValue&, A...>::bind(make),
@@ -120,11 +120,11 @@ class ObjectDefinition : public ClassDefinition {
 
  private:
   static const T& heldIn(const RefCounted& self) {
-    return static_cast<const detail::HeldObject<T>&>(self).value;
+    return *static_cast<const T*>(static_cast<const detail::HeldObject&>(self).object());
   }
   template <class R, class A>
   static Ref<RefCounted> makeWith(const std::function<R(A)>& set, const IValue& state) {
-    return makeRef<detail::HeldObject<T>>(set(detail::Parameter<A>::from(state)));
+    return detail::newHeld<T>(set(detail::Parameter<A>::from(state)));
   }
 };
 

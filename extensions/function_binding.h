@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -23,20 +24,67 @@ using ExtensionFunction =
 
 namespace detail {
 
-// What an object of an application's class holds.
 template <class T>
-struct HeldObject : RefCounted {
-  template <class... A>
-  explicit HeldObject(A&&... arguments) : value(std::forward<A>(arguments)...) {}
-  T value;
+struct TypeAddress {
+  static inline char here = 0;
 };
 
+// Which C++ type it is. A program without type information (-fno-rtti) knows types by addresses,
+// which tell them apart within one library; with it several libraries have one key for a type.
+class TypeKey {
+ public:
+  template <class T>
+  static TypeKey of() {
+    TypeKey key;
+    key.address_ = &TypeAddress<T>::here;
+#ifdef __cpp_rtti
+    key.type_ = &typeid(T);
+#endif
+    key.text_ = __PRETTY_FUNCTION__;
+    return key;
+  }
+  friend bool operator==(const TypeKey& a, const TypeKey& b) {
+    return a.address_ == b.address_ || (a.type_ && b.type_ && *a.type_ == *b.type_);
+  }
+  // "mylib::Counter", for messages.
+  std::string name() const;
+
+ private:
+  TypeKey() = default;
+  const void* address_ = nullptr;
+  const std::type_info* type_ = nullptr;
+  const char* text_ = nullptr;  // has the name in it
+};
+
+// What an object of an application's class holds.
+class HeldObject : public RefCounted {
+ public:
+  // Owns `held`, a T of the type that the key tells.
+  HeldObject(const TypeKey& key, void* held, void (*destroy_held)(void*))
+      : type_(key), object_(held), destroy_(destroy_held) {}
+  ~HeldObject() override;
+  const TypeKey& type() const { return type_; }
+  void* object() const { return object_; }
+
+ private:
+  TypeKey type_;
+  void* object_;
+  void (*destroy_)(void*);
+};
+template <class T, class... A>
+Ref<RefCounted> newHeld(A&&... arguments) {
+  auto object = std::make_unique<T>(std::forward<A>(arguments)...);
+  Ref<RefCounted> held = makeRef<HeldObject>(
+      TypeKey::of<T>(), object.get(), +[](void* made) { delete static_cast<T*>(made); });
+  object.release();
+  return held;
+}
+
 // The class that a C++ type was registered as. UsageError when there is none.
-TypePtr classOfType(const std::type_info& type);
-IValue makeHeld(const std::type_info& type, Ref<RefCounted> held);
-// RuntimeError that says what was expected.
-RefCounted& heldObject(const std::type_info& type, const IValue& object);
-[[noreturn]] void throwOtherClass(const std::type_info& type, const IValue& object);
+TypePtr classOfType(const TypeKey& type);
+IValue makeHeld(const TypeKey& type, Ref<RefCounted> held);
+// The T of `type` that the object holds. RuntimeError that says what was expected.
+void* heldObject(const TypeKey& type, const IValue& object);
 // Gives an object that was made without a state what it holds.
 void holdObject(const IValue& object, Ref<RefCounted> held);
 
@@ -55,7 +103,7 @@ struct Parameter {
     } else if constexpr (HasConversion<Plain>) {
       return ValueConversion<Plain>::type();
     } else {
-      return classOfType(typeid(Plain));
+      return classOfType(TypeKey::of<Plain>());
     }
   }
   static decltype(auto) from(const IValue& v) {
@@ -66,9 +114,7 @@ struct Parameter {
     } else if constexpr (HasConversion<Plain>) {
       return ValueConversion<Plain>::from(v);
     } else {
-      auto* held = dynamic_cast<HeldObject<Plain>*>(&heldObject(typeid(Plain), v));
-      if (!held) throwOtherClass(typeid(Plain), v);
-      return static_cast<Plain&>(held->value);
+      return *static_cast<Plain*>(heldObject(TypeKey::of<Plain>(), v));
     }
   }
 };
@@ -81,7 +127,7 @@ IValue resultValue(T&& result) {
   } else if constexpr (HasConversion<Plain>) {
     return ValueConversion<Plain>::make(std::forward<T>(result));
   } else {
-    return makeHeld(typeid(Plain), makeRef<HeldObject<Plain>>(std::forward<T>(result)));
+    return makeHeld(TypeKey::of<Plain>(), newHeld<Plain>(std::forward<T>(result)));
   }
 }
 

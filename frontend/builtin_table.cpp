@@ -6,10 +6,10 @@
 
 #include "core/error.h"
 #include "core/native_class.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/magic_methods.h"
 #include "frontend/schema_matching.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

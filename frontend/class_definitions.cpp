@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "core/wrapped.h"
 #include "frontend/compile.h"
 #include "frontend/decorators.h"
-#include "frontend/suggestions.h"
 #include "frontend/type_resolver.h"
 
 namespace wick {

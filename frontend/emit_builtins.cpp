@@ -3,10 +3,10 @@
 // What TorchScript has as an operator is that operator. For other iterables, keys and starts there
 // are generic functions written in script (frontend/script_generic.cpp), compiled into the caller.
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/ir_emitter.h"
 #include "frontend/magic_methods.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

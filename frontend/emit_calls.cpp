@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "frontend/ir_emitter.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

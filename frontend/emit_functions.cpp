@@ -11,8 +11,8 @@
 //       …                                →        …
 //       -> (%value)
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "frontend/ir_emitter.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/convert_to_ssa.h"
 #include "frontend/parser.h"
 #include "frontend/schema_matching.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_functions.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

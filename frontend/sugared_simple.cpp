@@ -5,12 +5,12 @@
 
 #include "core/error.h"
 #include "core/native_class.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
 #include "frontend/schema_matching.h"
 #include "frontend/sugared_value.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

@@ -8,10 +8,10 @@
 
 #include "core/error.h"
 #include "core/native_class.h"
+#include "core/suggestions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
 #include "frontend/schema_matching.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

@@ -9,13 +9,13 @@
 #include "core/error.h"
 #include "core/native_class.h"
 #include "core/stack.h"
+#include "core/suggestions.h"
 #include "core/wrapped.h"
 #include "frontend/builtin_table.h"
 #include "frontend/magic_methods.h"
 #include "frontend/parser.h"
 #include "frontend/schema_matching.h"
 #include "frontend/sugared_value.h"
-#include "frontend/suggestions.h"
 
 namespace wick {
 

@@ -98,6 +98,14 @@ void* GraphFunction::attachment(const std::function<std::shared_ptr<void>()>& ma
   return attachment_.get();
 }
 
+void GraphFunction::detach() {
+  std::lock_guard lock(mutex_);
+  if (!attachment_) return;
+  attached_.store(nullptr, std::memory_order_release);
+  detached_.push_back(std::move(attachment_));
+  attachment_ = nullptr;
+}
+
 FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {
   std::vector<Argument> arguments;
   for (Value* v : graph.inputs()) {

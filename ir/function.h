@@ -48,6 +48,9 @@ class GraphFunction : public Function {
   void* attachment(const std::function<std::shared_ptr<void>()>& make);
   // What is attached already, or null. Thread-safe; takes no lock.
   void* attached() const { return attached_.load(std::memory_order_acquire); }
+  // Later runs attach something new. Code of other functions may know the old one, which stays as long
+  // as the function. Only while nobody runs it.
+  void detach();
 
  private:
   enum class State { Undefined, Defining, Defined };
@@ -60,6 +63,7 @@ class GraphFunction : public Function {
   std::atomic<const FunctionSchema*> settled_schema_{nullptr};
   std::mutex mutex_;
   std::shared_ptr<void> attachment_;
+  std::vector<std::shared_ptr<void>> detached_;
   std::atomic<void*> attached_{nullptr};
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/call.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "core/budget.h"
@@ -9,6 +10,7 @@
 #include "core/function_schema.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
+#include "core/suggestions.h"
 #include "core/tensor_kind.h"
 #include "ir/alias_db.h"
 #include "ir/call_layer.h"
@@ -77,10 +79,42 @@ class LentFirst {
 
 }  // namespace
 
+Kwargs toKwargs(NamedArguments named) {
+  Kwargs kwargs;
+  kwargs.reserve(named.size());
+  for (const NamedArgument& argument : named) kwargs.emplace_back(argument.name, argument.value);
+  return kwargs;
+}
+
+namespace {
+
+// A name that the schema does not have, before anything that is missing: the one most often explains the
+// other.
+void checkNames(const FunctionSchema& schema, const Kwargs& kwargs, size_t num_bound) {
+  const auto& declared = schema.arguments();
+  for (const auto& [name, value] : kwargs) {
+    const std::optional<size_t> index = schema.argumentIndex(name);
+    if (index && *index >= num_bound) continue;
+    std::set<std::string> names;
+    std::string list;
+    for (size_t i = num_bound; i < declared.size(); ++i) {
+      names.insert(declared[i].name);
+      list += (list.empty() ? "" : ", ") + declared[i].name;
+    }
+    const std::string meant = didYouMean(name, names);
+    throwUsage("{}() has no argument '{}'; {}{} Declaration: {}", schema.name(), name,
+               list.empty() ? "it takes none" : "its arguments are: " + list,
+               meant.empty() ? "." : meant, schema.str());
+  }
+}
+
+}  // namespace
+
 std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IValue> arguments,
                                   Kwargs kwargs, size_t num_bound) {
   const auto& declared = schema.arguments();
   if (declared.size() < num_bound) throwUsage("{} has no self", schema.str());
+  checkNames(schema, kwargs, num_bound);
   size_t count = declared.size() - num_bound;
   if (arguments.size() > count) {
     throwUsage("{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
@@ -115,13 +149,6 @@ std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IVal
     }
   }
   if (used == kwargs.size()) return bound;
-  for (size_t k = 0; k < kwargs.size(); ++k) {
-    auto index = schema.argumentIndex(kwargs[k].first);
-    if (!index || *index < num_bound) {
-      throwUsage("Unknown keyword argument '{}' for operator '{}'. Schema: {}", kwargs[k].first,
-                 schema.name(), schema.str());
-    }
-  }
   throwUsage("{}() got a keyword argument twice. Schema: {}", schema.name(), schema.str());
 }
 

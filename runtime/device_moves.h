@@ -12,6 +12,7 @@
 namespace wick {
 
 class CompilationUnit;
+class GraphFunction;
 
 // Moves all strided tensors that the values hold to the device, in lists, dicts, tuples and objects
 // too. In place: every holder of such a tensor sees it moved, and tensors that share memory still
@@ -23,6 +24,13 @@ void moveTensors(std::span<const IValue> values, Device device);
 std::vector<IValue> constantTensors(const CompilationUnit& unit);
 // moveTensors() for those. Tensors of no dimensions stay where they are. Nothing of the unit may have run yet.
 void moveConstants(const CompilationUnit& unit, Device device);
+
+// The functions that calls of the object's methods, and of the methods of all that it holds, can reach.
+// Compiles those that are not yet (CompileError).
+std::vector<GraphFunction*> reachableFunctions(const IValue& object);
+// moveTensors() for an object, and for the constants of those functions but for tensors without
+// dimensions; the functions are compiled anew when they next run. Nobody may run them meanwhile.
+void moveWithCode(const IValue& object, Device device);
 
 }  // namespace wick
 

@@ -305,4 +305,25 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   return frozen;
 }
 
+IValue PreparedMethod::operator()(std::vector<IValue> arguments, Kwargs kwargs,
+                                  const RunOptions& options) const {
+  if (!function_) throw UsageError("PreparedMethod: the handle holds no function");
+  // Runs and their forks hold the function, and by it the module's code.
+  const std::shared_ptr<void> owner = function_;
+  return callFunction(*function_, std::move(arguments), std::move(kwargs), options, &owner);
+}
+
+PreparedMethod optimizeForInference(const Module& module, const std::string& method) {
+  GraphFunction& function = module.method(method);
+  if (module.isTraining()) {
+    throw UsageError("optimizeForInference: the module is in training mode; call eval() first");
+  }
+  if (method == "forward" && module.hasHooks()) {
+    throw UsageError(
+        "optimizeForInference: the module has hooks around forward, which would not be called; "
+        "remove them, or run the module as it is");
+  }
+  return PreparedMethod(optimizeForInference(module.object(), function));
+}
+
 }  // namespace wick

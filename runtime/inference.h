@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/ivalue.h"
+#include "runtime/module.h"
 
 #pragma GCC visibility push(default)
 
@@ -23,6 +27,34 @@ class GraphFunction;
 // keeps the module, and so its code, alive. Throws CompileError when a callee does not compile,
 // UsageError when the method is not one of `self`.
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
+
+// Such a function as a handle, which is called as a module is. Copies share it. May be called from any
+// number of threads at a time.
+class PreparedMethod {
+ public:
+  // No function, as after a move: all but valid() and function() throw UsageError.
+  PreparedMethod() = default;
+  explicit PreparedMethod(std::shared_ptr<GraphFunction> function)
+      : function_(std::move(function)) {}
+
+  bool valid() const { return static_cast<bool>(function_); }
+  const std::shared_ptr<GraphFunction>& function() const { return function_; }
+  // See callFunction in runtime/call.h.
+  IValue operator()(std::vector<IValue> arguments, Kwargs kwargs = {},
+                    const RunOptions& options = {}) const;
+  IValue operator()(NamedArguments named, const RunOptions& options = {}) const {
+    return (*this)(std::vector<IValue>(), toKwargs(named), options);
+  }
+
+ private:
+  std::shared_ptr<GraphFunction> function_;
+};
+
+//   auto fast = wick::optimizeForInference(model.eval());
+//   wick::IValue y = fast({x});
+// UsageError also for a module in training mode, when there is no such method, and for "forward" of a
+// module with hooks, which would not be called.
+PreparedMethod optimizeForInference(const Module& module, const std::string& method = "forward");
 
 // The part of it that leaves PyTorch's operators alone in the graph: `graph` is a copy of a
 // method's and loses its input `self`, which attributes that somebody writes are still read from,

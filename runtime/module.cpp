@@ -1,13 +1,17 @@
 #include "runtime/module.h"
 
 #include <cstring>
+#include <set>
 #include <unordered_map>
 
 #include "core/conform.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/sparse_form.h"
+#include "core/suggestions.h"
 #include "ir/function.h"
 #include "runtime/call.h"
+#include "runtime/device_moves.h"
 
 namespace wick {
 namespace {
@@ -23,6 +27,14 @@ bool isModule(const IValue& value) {
 
 Module asModule(const IValue& value) {
   return Module(ObjectRef(&value.toObject()));
+}
+
+[[noreturn]] void throwNoAttribute(const ClassType& type, const std::string& name) {
+  std::set<std::string> names;
+  for (const ClassType::Attribute& a : type.attributes()) names.insert(a.name);
+  for (const ClassType::Constant& c : type.constants()) names.insert(c.name);
+  throw UsageError(fmt::format("{} has no attribute '{}'{}", readableClassName(type.name()), name,
+                               didYouMean(name, names)));
 }
 
 class DeepCopy {
@@ -121,16 +133,17 @@ bool Module::hasAttr(const std::string& name) const {
 const IValue& Module::attr(const std::string& name) const {
   if (auto slot = type()->findAttribute(name)) return object_->slot(*slot);
   if (const IValue* constant = type()->findConstant(name)) return *constant;
-  throw UsageError(fmt::format("{} has no attribute '{}'", type()->name(), name));
+  throwNoAttribute(*type(), name);
 }
 
 void Module::setAttr(const std::string& name, IValue value) {
   auto slot = type()->findAttribute(name);
-  if (!slot) throw UsageError(fmt::format("{} has no attribute '{}'", type()->name(), name));
+  if (!slot) throwNoAttribute(*type(), name);
   try {
     value = conform(std::move(value), type()->attributes()[*slot].type, Conversions::Python);
   } catch (const RuntimeError& error) {
-    throw UsageError(fmt::format("{}.{}: {}", type()->name(), name, error.brief()));
+    throw UsageError(
+        fmt::format("{}.{}: {}", readableClassName(type()->name()), name, error.brief()));
   }
   object_->setSlot(*slot, std::move(value));
 }
@@ -142,7 +155,8 @@ Module Module::submodule(const std::string& dotted_name) const {
     size_t end = std::min(dotted_name.find('.', begin), dotted_name.size());
     const IValue& value = found.attr(dotted_name.substr(begin, end - begin));
     if (!isModule(value)) {
-      throw UsageError(fmt::format("{} has no submodule '{}'", type()->name(), dotted_name));
+      throw UsageError(
+          fmt::format("{} has no submodule '{}'", readableClassName(type()->name()), dotted_name));
     }
     found = asModule(value);
     begin = end + 1;
@@ -231,8 +245,10 @@ GraphFunction* Module::findMethod(const std::string& name) const {
 
 GraphFunction& Module::method(const std::string& name) const {
   GraphFunction* found = findMethod(name);
-  if (!found) throw UsageError(fmt::format("{} has no method '{}'", type()->name(), name));
-  return *found;
+  if (found) return *found;
+  const std::vector<std::string> names = methodNames();
+  throw UsageError(fmt::format("{} has no method '{}'{}", readableClassName(type()->name()), name,
+                               didYouMean(name, {names.begin(), names.end()})));
 }
 
 IValue Module::run(const std::string& method_name, std::vector<IValue> arguments, Kwargs kwargs,
@@ -279,7 +295,7 @@ bool Module::isTraining() const {
   return slot && object_->slot(*slot).isBool() && object_->slot(*slot).toBool();
 }
 
-void Module::to(DType dtype) const {
+Module Module::to(DType dtype) const {
   if (!isFloating(dtype) && !isComplex(dtype)) {
     throw UsageError(
         fmt::format("to: modules take floating-point dtypes, got {}", toString(dtype)));
@@ -298,6 +314,20 @@ void Module::to(DType dtype) const {
                            DimVector(converted.strides()), converted.offset());
     }
   }
+  return *this;
+}
+
+Module Module::to(Device device) const {
+  const Device place = placeOf(device);
+  for (const auto& list : {parameters(), buffers()}) {
+    for (const auto& [name, tensor] : list) {
+      if (tensor.isStrided() || tensor.device() == place) continue;
+      throwRuntimeError("Module::to: '{}' is a {} tensor, which cannot be moved from {} to {}",
+                        name, toString(tensor.kind()), tensor.device().str(), place.str());
+    }
+  }
+  moveWithCode(IValue(known()), place);
+  return *this;
 }
 
 Module Module::clone() const {

@@ -54,15 +54,27 @@ class Module {
   GraphFunction& method(const std::string& name) const;
   IValue run(const std::string& method_name, std::vector<IValue> arguments, Kwargs kwargs = {},
              const RunOptions& options = {}) const;
+  // The same with arguments by name alone: run("encode", {{"x", x}}).
+  IValue run(const std::string& method_name, NamedArguments named,
+             const RunOptions& options = {}) const {
+    return run(method_name, std::vector<IValue>(), toKwargs(named), options);
+  }
   IValue forward(std::vector<IValue> arguments, Kwargs kwargs = {},
                  const RunOptions& options = {}) const {
     return run("forward", std::move(arguments), std::move(kwargs), options);
   }
+  IValue forward(NamedArguments named, const RunOptions& options = {}) const {
+    return run("forward", named, options);
+  }
   // Calls the module as a program does: its pre-hooks, which see the positional arguments as one
   // tuple and may replace them, then forward, then its hooks, which see the arguments and the
   // result and may replace the result. (forward() is the method alone, as in PyTorch.)
+  // By position, model({x}), by both, model({x}, {{"threshold", 0.3}}), or by name, model({{"x", x}}).
   IValue operator()(std::vector<IValue> arguments, Kwargs kwargs = {},
                     const RunOptions& options = {}) const;
+  IValue operator()(NamedArguments named, const RunOptions& options = {}) const {
+    return (*this)(std::vector<IValue>(), toKwargs(named), options);
+  }
   bool hasHooks() const;
 
   // Sets the attribute "training" of this module and all below it that have one. The result is this
@@ -71,8 +83,16 @@ class Module {
   Module eval() const { return train(false); }
   bool isTraining() const;
   // Converts floating-point parameters and buffers in place: every holder of such a tensor sees it
-  // changed, as in PyTorch.
-  void to(DType dtype) const;
+  // changed, as in PyTorch. The result is this module.
+  Module to(DType dtype) const;
+  // Moves all tensors that the module and what it holds have, in place: parameters, buffers, tensors in
+  // other attributes, and the constants in the code of their classes (but for those without dimensions,
+  // which join tensors of any device), which other modules of these classes share. Arguments of calls
+  // must be there, too. Nobody may run code of the module meanwhile; what was made of it before
+  // (optimizeForInference, freeze, traces) is to be made again. Gradients stay where they were.
+  // RuntimeError when there is no such device, its memory is exhausted, or a parameter or buffer is of
+  // a kind that cannot be moved; what was moved until then stays there. The result is this module.
+  Module to(Device device) const;
 
   // Parameters and buffers by dotted name, Dict[str, Tensor]: of each module its parameters, its
   // buffers, then its submodules. The tensors are the module's own, not copies.

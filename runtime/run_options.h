@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,18 @@ class ThreadPool;
 // Arguments by name.
 using Kwargs = std::vector<std::pair<std::string, IValue>>;
 
+// One of them in a braced list: model({{"x", x}, {"threshold", 0.3}}).
+struct NamedArgument {
+  template <std::convertible_to<std::string_view> Name>
+  NamedArgument(const Name& its_name, IValue its_value)
+      : name(std::string_view(its_name)), value(std::move(its_value)) {}
+  std::string name;
+  IValue value;
+};
+// They come before arguments by position where both would fit.
+using NamedArguments = std::initializer_list<NamedArgument>;
+Kwargs toKwargs(NamedArguments named);
+
 // What a run may use. Limits hold for the run together with everything that it forks, and with
 // compiling what it is the first to call.
 struct RunOptions {
@@ -30,9 +45,9 @@ struct RunOptions {
   // Nested calls of script functions.
   size_t max_depth = 2000;
   // Looked at between operators, and by loops over many elements within them.
-  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
   // The run ends soon after this becomes true. Looked at where the deadline is.
-  std::shared_ptr<const std::atomic<bool>> interrupt;
+  std::shared_ptr<const std::atomic<bool>> interrupt{};
   // Bytes of tensors, containers, strings and objects that the run may hold at a time beyond what
   // there was when it began; 0: no limit.
   size_t max_memory = 0;
@@ -40,9 +55,9 @@ struct RunOptions {
   ThreadPool* pool = nullptr;
   // Owner of the code (the CompilationUnit): objects that the run creates hold it, and forks that
   // outlive the call.
-  std::shared_ptr<void> owner;
+  std::shared_ptr<void> owner{};
   // Told of every operator call; null: nobody. Must outlive the run and its forks. Measuring costs
-  // about 100 ns a call.
+  // about 100 ns a call. Profile (runtime/profile.h) is one.
   OperatorObserver* observer = nullptr;
 };
 

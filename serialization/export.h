@@ -22,12 +22,12 @@ namespace wick {
 
 struct SaveOptions {
   // Further records extra/NAME with their contents; LoadOptions::extra_files receives them.
-  std::vector<std::pair<std::string, std::string>> extra_files;
+  std::vector<std::pair<std::string, std::string>> extra_files{};
   // Operators that Wick has and PyTorch lacks are written as PyTorch's where optimizations made
   // them of these, and refused where the program names them, unless only Wick is to read the file.
   bool for_pytorch = true;
   // For the __getstate__ methods that run while saving.
-  RunOptions run;
+  RunOptions run{};
 };
 
 // All of a module but the bytes of its tensors, ready to be written. Making one finds everything

@@ -7,28 +7,14 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 #include "frontend/compile_errors.h"
 #include "ir/function.h"
 #include "runtime/module.h"
 #include "serialization/archive_reader.h"
+#include "serialization/load_options.h"
 
 namespace wick {
-
-struct LoadOptions {
-  // For the __setstate__ methods that run while loading.
-  RunOptions run;
-  // Receives the records extra/NAME by NAME, when not null.
-  std::unordered_map<std::string, std::string>* extra_files = nullptr;
-  // Receives the version of the archive's format, when not null.
-  int64_t* format_version = nullptr;
-  // What the file may ask for.
-  ArchiveLimits limits;
-  // Receives the errors of functions that do not compile, when not null, and the module is loaded
-  // without them; otherwise they end loading.
-  CompileErrors* compile_errors = nullptr;
-};
 
 // Loads a module of format version 1 to 10 and compiles all of its code. Throws LoadError for what
 // the archive holds wrongly, CompileError for its source, RuntimeError for what __setstate__

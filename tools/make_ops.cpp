@@ -18,16 +18,20 @@ namespace wick {
 namespace {
 
 constexpr const char* kHead =
-    R"(// Operators as C++ functions, made from their schemas: wick::ops::matmul(a, b). Argument names,
+    R"head(// Operators as C++ functions, made from their schemas: wick::ops::matmul(a, b). Argument names,
 // order, defaults and results are the schema's. In-place forms end in an underscore and write to
 // their first argument, forms that write to a given tensor end in _out and take it last. Nothing is
 // fused or optimized: compile a function (wick.h) for what runs often.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Wick needs C++20: compile with -std=c++20 (GCC 12, clang 14 or later)"
+#else
+
 #include "runtime/typed_operator.h"
 
 namespace wick::ops {
-)";
+)head";
 
 struct CppType {
   std::string parameter;
@@ -274,7 +278,7 @@ int writeHeader(const char* path) {
     for (const Function& function : overloads) text += function.text();
     count += overloads.size();
   }
-  text += "\n}  // namespace wick::ops\n";
+  text += "\n}  // namespace wick::ops\n\n#endif  // C++20\n";
   FILE* file = std::fopen(path, "wb");
   const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (!file || std::fclose(file) != 0 || !written) {

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/suggestions.h"
 #include "core/version.h"
-#include "frontend/suggestions.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {

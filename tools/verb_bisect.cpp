@@ -60,7 +60,7 @@ Trial runTrial(const Options& options, uint64_t limit) {
   const Outcome plain = runAt(options, OptimizationLevel::None);
   setOptimizationLimits(fmt::format("*={}", limit));
   setLogFiles("*");
-  setLogSink([](std::string_view line) {
+  setLogHandler([](std::string_view line) {
     if (line.starts_with("[UPDATE")) lastUpdate() = line;
   });
   const bool stress = options.optimize == "stress";

@@ -12,8 +12,8 @@
 #include "core/budget.h"
 #include "core/conform.h"
 #include "core/grad_mode.h"
+#include "core/messages.h"
 #include "ir/operator.h"
-#include "runtime/ops/warnings.h"
 #include "tests/fuzz/operator_arguments.h"
 
 namespace wick {

@@ -35,11 +35,11 @@ class PipelineTest : public testing::Test {
  protected:
   void SetUp() override {
     logged().clear();
-    setLogSink([](std::string_view line) { logged() += line; });
+    setLogHandler([](std::string_view line) { logged() += line; });
   }
   void TearDown() override {
     setLogFiles("");
-    setLogSink(nullptr);
+    setLogHandler(nullptr);
     setOptimizationLimits("");
     setOptimizationLevel(OptimizationLevel::Default);
   }

@@ -11,9 +11,9 @@
 
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/messages.h"
 #include "ir/operator.h"
 #include "runtime/ops/values/order.h"
-#include "runtime/ops/warnings.h"
 
 namespace wick {
 namespace {

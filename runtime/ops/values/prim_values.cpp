@@ -1,44 +1,10 @@
 // Operators on values of any kind: identity, text, hashing, enums, devices, sizes, settings.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <mutex>
 
 #include "core/grad_mode.h"
+#include "core/messages.h"
 #include "runtime/ops/typed.h"
-#include "runtime/ops/warnings.h"
-
-namespace wick {
-
-namespace {
-
-std::mutex warning_mutex;
-std::function<void(const std::string&)>& warningHandler() {
-  static auto* handler = new std::function<void(const std::string&)>;
-  return *handler;
-}
-
-}  // namespace
-
-void setWarningHandler(std::function<void(const std::string&)> handler) {
-  std::lock_guard lock(warning_mutex);
-  warningHandler() = std::move(handler);
-}
-
-void warn(const std::string& message) {
-  std::function<void(const std::string&)> handler;
-  {
-    std::lock_guard lock(warning_mutex);
-    handler = warningHandler();
-  }
-  if (handler) {
-    handler(message);
-  } else {
-    fmt::print(stderr, "Warning: {}\n", message);
-  }
-}
-
-}  // namespace wick
 
 namespace wick::ops {
 

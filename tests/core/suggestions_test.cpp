@@ -1,5 +1,5 @@
 // "did you mean": one table with every kind of name, near misses and names that are near nothing.
-#include "frontend/suggestions.h"
+#include "core/suggestions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "frontend/suggestions.h"
+#include "core/suggestions.h"
 
 #include <fmt/format.h>
 

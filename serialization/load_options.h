@@ -1,0 +1,33 @@
+// What callers say of loading a module besides where it is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "runtime/run_options.h"
+#include "serialization/archive_limits.h"
+
+#pragma GCC visibility push(default)
+
+namespace wick {
+
+class CompileErrors;
+
+struct LoadOptions {
+  // For the __setstate__ methods that run while loading.
+  RunOptions run{};
+  // Receives the records extra/NAME by NAME, when not null.
+  std::unordered_map<std::string, std::string>* extra_files = nullptr;
+  // Receives the version of the archive's format, when not null.
+  int64_t* format_version = nullptr;
+  // What the file may ask for.
+  ArchiveLimits limits{};
+  // Receives the errors of functions that do not compile, when not null, and the module is loaded
+  // without them; otherwise they end loading.
+  CompileErrors* compile_errors = nullptr;
+};
+
+}  // namespace wick
+
+#pragma GCC visibility pop
