@@ -7,6 +7,7 @@
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/source_origin.h"
 #include "runtime/interpreter/observer.h"
 #include "runtime/ops/common_calls.h"
 
@@ -24,7 +25,7 @@ class Placing : public OperatorObserver {
   void called(const OperatorCall& call) override {
     if (unplaced.empty()) return;
     const SourceRange& range = call.node.range();
-    if (!range.valid() || range.source()->name().starts_with("<gradient of")) return;
+    if (!range.valid() || isInEngine(range)) return;
     for (const Ref<Node>& node : unplaced) node->setPlace(range);
     unplaced.clear();
   }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/source_origin.h"
 #include "frontend/compile.h"
 #include "frontend/parser.h"
 #include "ir/depth.h"
@@ -358,7 +359,9 @@ std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
   const std::string parameters = this->parameters(body, made->sources, kind_ != Kind::Script);
   const std::string source =
       fmt::format("{}\ndef gradients({}):\n{}", helpersOf(body), parameters, body);
-  made->unit = compileSource(source, fmt::format("<gradient of {}>", op_.schema().name()));
+  made->unit = compileSource(
+      source, fmt::format("{}{}>", kind_ == Kind::Script ? kForwardSource : kGradientSource,
+                          op_.schema().name()));
   GraphFunction& whole = *made->unit->findFunction("__torch__.gradients");
   // Without what only other gradients need, so that it is not saved.
   std::shared_ptr<Graph> graph = whole.graph()->copy();

@@ -1,5 +1,6 @@
 // Operators, classes and plugins of capi/wick.h.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -66,6 +67,7 @@ ExtensionFunction functionOf(wick_function function, void* data) {
     const Handles handles(arguments);
     // A function without results has somewhere to store all the same.
     Stored stored(results.size() + 1);
+    const WithinRun within;
     const uint64_t before = notedFailures();
     const wick_status status = function(data, handles.data(), arguments.size(), stored.data());
     const bool wrong = stored.disown(handles);
@@ -130,12 +132,34 @@ void handOver(const std::string& qualified_name, void* held, F use) {
   }
 }
 
+// The elements of an array of the caller's, whose structs may be larger than those known here. All
+// are of one size, which the first one says.
+template <class T>
+std::vector<std::reference_wrapper<const T>> elementsOf(const T* first, size_t count,
+                                                        const char* type, const char* name) {
+  constexpr const char* kName = "wick_extension_add";
+  std::vector<std::reference_wrapper<const T>> elements;
+  if (count == 0) return elements;
+  const size_t size = known(first, kName, name).struct_size;
+  for (size_t i = 0; i < count; ++i) {
+    const auto* const element =
+        reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * size);
+    checkSize(element->struct_size, sizeof(T), type, kName, fmt::format("{}[{}]", name, i));
+    if (element->struct_size != size) {
+      throwUsage("{}: {}[{}].struct_size is {}, that of {}[0] {}", kName, name, i,
+                 element->struct_size, name, size);
+    }
+    elements.push_back(*element);
+  }
+  return elements;
+}
+
 void addClass(Extension& extension, const wick_class& c) {
   constexpr const char* kName = "wick_extension_add";
   known(c.name, kName, "classes[].name");
-  if (c.num_methods > 0) known(c.methods, kName, "classes[].methods");
   std::vector<Extension::PlainMethod> methods;
-  for (const wick_method& m : std::span(c.methods, c.num_methods)) {
+  for (const wick_method& m :
+       elementsOf(c.methods, c.num_methods, "wick_method", "classes[].methods")) {
     known(m.schema, kName, "classes[].methods[].schema");
     if (!m.function) throwUsage("{}: {} has no function", kName, m.schema);
     methods.push_back({m.schema, functionOf(m.function, m.data)});
@@ -145,6 +169,7 @@ void addClass(Extension& extension, const wick_class& c) {
   if (c.get_state && c.set_state) {
     get = [get_state = c.get_state, data = c.data](const RefCounted& self) {
       Stored stored(1);
+      const WithinRun within;
       const uint64_t before = notedFailures();
       const wick_status status =
           get_state(data, static_cast<const Held&>(self).pointer, stored.data());
@@ -154,6 +179,7 @@ void addClass(Extension& extension, const wick_class& c) {
     set = [set_state = c.set_state, data = c.data, free_held = c.free_held](const IValue& state) {
       const wick_value handle{state};
       void* held = nullptr;
+      const WithinRun within;
       const uint64_t before = notedFailures();
       const wick_status status = set_state(data, &handle, &held);
       if (status != WICK_OK) throwLastError(status, before);
@@ -182,13 +208,10 @@ wick_status wick_extension_add(const wick_extension* extension) {
   constexpr const char* kName = "wick_extension_add";
   return guarded([&] {
     const wick_extension& e = known(extension, kName, "extension");
-    if (e.struct_size < sizeof(wick_extension)) {
-      throwUsage("{}: struct_size must be sizeof(wick_extension), {}; got {}", kName,
-                 sizeof(wick_extension), e.struct_size);
-    }
+    checkSize(e.struct_size, sizeof(wick_extension), "wick_extension", kName, "extension");
     Extension made(&known(e.name_space, kName, "name_space"));
-    if (e.num_operators > 0) known(e.operators, kName, "operators");
-    for (const wick_operator& op : std::span(e.operators, e.num_operators)) {
+    for (const wick_operator& op :
+         elementsOf(e.operators, e.num_operators, "wick_operator", "operators")) {
       known(op.schema, kName, "operators[].schema");
       if (!op.function) throwUsage("{}: {} has no function", kName, op.schema);
       OperatorTraits traits;
@@ -198,13 +221,11 @@ wick_status wick_extension_add(const wick_extension* extension) {
       traits.side_effects = op.side_effects != 0;
       made.opOf(op.schema, functionOf(op.function, op.data), std::move(traits));
     }
-    if (e.num_classes > 0) known(e.classes, kName, "classes");
-    for (const wick_class& c : std::span(e.classes, e.num_classes)) {
-      addClass(made, c);
-    }
+    const auto all = elementsOf(e.classes, e.num_classes, "wick_class", "classes");
+    for (const wick_class& c : all) addClass(made, c);
     made.add();
     std::lock_guard lock(classes().mutex);
-    for (const wick_class& c : std::span(e.classes, e.num_classes)) {
+    for (const wick_class& c : all) {
       classes().classes.emplace(qualified(fmt::format("{}.{}", e.name_space, c.name)),
                                 HeldClass{c.free_held, c.data});
     }

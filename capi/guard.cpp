@@ -12,13 +12,12 @@ namespace {
 
 // More seconds than anybody waits, fewer than overflow the clock.
 constexpr double kMaxSeconds = 1e9;
-constexpr int kMaxThreads = 1024;  // setNumThreads (runtime/threads.h)
 
 struct LastError {
   std::string message;
   std::string class_name;
   std::string file;
-  wick_error shown{WICK_OK, "", "", "", 0, 0};
+  wick_error shown{sizeof(wick_error), WICK_OK, "", "", "", 0, 0};
   uint64_t failures = 0;  // so far
 };
 
@@ -83,14 +82,14 @@ wick_status noteException() noexcept {
     error.message.clear();
     error.class_name.clear();
     error.file.clear();
-    error.shown = {WICK_ERROR_INTERNAL, "", "", "", 0, 0};
+    error.shown = {sizeof(wick_error), WICK_ERROR_INTERNAL, "", "", "", 0, 0};
     describe(error);
     error.shown.message = error.message.c_str();
     error.shown.class_name = error.class_name.c_str();
     error.shown.file = error.file.c_str();
     return error.shown.status;
   } catch (...) {  // no memory for the message
-    lastError().shown = {WICK_ERROR_MEMORY, "out of memory", "", "", 0, 0};
+    lastError().shown = {sizeof(wick_error), WICK_ERROR_MEMORY, "out of memory", "", "", 0, 0};
     return WICK_ERROR_MEMORY;
   }
 }
@@ -124,11 +123,7 @@ namespace {
 Budget::Bounds boundsOf(const wick_limits* limits, const char* function) {
   Budget::Bounds bounds;
   if (!limits) return bounds;
-  // Programs that were compiled with an older header know fewer members; none know less than these.
-  if (limits->struct_size < sizeof(wick_limits)) {
-    throwUsage("{}: limits->struct_size must be sizeof(wick_limits), {}; got {}", function,
-               sizeof(wick_limits), limits->struct_size);
-  }
+  checkSize(limits->struct_size, sizeof(wick_limits), "wick_limits", function, "limits");
   if (!(limits->seconds >= 0)) {
     throwUsage("{}: limits->seconds must not be negative, got {}", function, limits->seconds);
   }
@@ -218,19 +213,6 @@ wick_status wick_interrupt_clear(wick_interrupt* interrupt) {
 
 void wick_interrupt_free(wick_interrupt* interrupt) {
   delete interrupt;
-}
-
-wick_status wick_set_threads(int threads) {
-  return guarded([&] {
-    if (threads < 1 || threads > kMaxThreads) {
-      throwUsage("wick_set_threads: expected 1 to {} threads, got {}", kMaxThreads, threads);
-    }
-    wick::setNumThreads(threads);
-  });
-}
-
-wick_status wick_set_memory_limit(uint64_t bytes) {
-  return guarded([&] { wick::setAllocationLimit(bytes); });
 }
 
 }  // extern "C"

@@ -81,6 +81,7 @@ wick_status wick_program_call(const wick_program* program, const char* function,
     known(function, kName, "function");
     known(result, kName, "result");
     const LimitScope scope(limits, kName);
+    const GradScope grad(std::nullopt);
     give(program->program.call(function, valuesOf(arguments, num_arguments, kName),
                                namedOf(named, kName), scope.runOptions()),
          result);
@@ -123,6 +124,7 @@ wick_status wick_module_call(const wick_module* module, const char* method,
     auto positional = valuesOf(arguments, num_arguments, kName);
     auto by_name = namedOf(named, kName);
     const LimitScope scope(limits, kName);
+    const GradScope grad(false);
     const RunOptions& options = scope.runOptions();
     give(method ? called.run(method, std::move(positional), std::move(by_name), options)
                 : called(std::move(positional), std::move(by_name), options),
@@ -179,6 +181,22 @@ wick_status wick_module_is_training(const wick_module* module, int* on) {
   return guarded([&] {
     known(on, kName, "on");
     *on = known(module, kName, "module").module.isTraining() ? 1 : 0;
+  });
+}
+
+wick_status wick_module_to(wick_module* module, const char* device) {
+  constexpr const char* kName = "wick_module_to";
+  return guarded([&] {
+    const Module& moved = known(module, kName, "module").module;
+    moved.to(deviceOf(device, kName));
+  });
+}
+
+wick_status wick_module_to_dtype(wick_module* module, wick_dtype dtype) {
+  constexpr const char* kName = "wick_module_to_dtype";
+  return guarded([&] {
+    const Module& converted = known(module, kName, "module").module;
+    converted.to(dtypeOf(dtype, kName));
   });
 }
 

@@ -4,7 +4,6 @@
 
 #include "capi/guard.h"
 #include "core/conform.h"
-#include "core/dlpack.h"
 
 using namespace wick;
 using namespace wick::capi;
@@ -38,16 +37,6 @@ wick_kind kindOf(const IValue& value) {
   }
 }
 
-// What is asked of a value that is of another kind is the caller's mistake, not a program's.
-template <class F>
-auto asked(const char* function, F&& f) {
-  try {
-    return f();
-  } catch (const RuntimeError& error) {
-    throwUsage("{}: {}", function, error.brief());
-  }
-}
-
 // The type of them all, Any when they differ. A container of no elements takes every type where it
 // is passed.
 TypePtr commonType(const std::vector<IValue>& values, const TypePtr& of_none) {
@@ -62,40 +51,6 @@ TypePtr commonType(const std::vector<IValue>& values, const TypePtr& of_none) {
 // The value as an element of a container of `type`.
 IValue elementFor(const IValue& value, const TypePtr& type, const char* function) {
   return asked(function, [&] { return conform(value, type, Conversions::Python); });
-}
-
-DType dtypeOf(wick_dtype number, const char* function) {
-  if (auto dtype = dtypeFromNumber(number)) return *dtype;
-  throwUsage("{}: there is no dtype {}", function, static_cast<int>(number));
-}
-
-// For the functions that give one value of another out.
-template <class F>
-wick_status derive(const wick_value* value, wick_value** out, const char* function, F f) {
-  return guarded([&] {
-    known(value, function, "value");
-    known(out, function, "the result");
-    give(f(value->value), out);
-  });
-}
-
-// For the functions that make a value.
-template <class F>
-wick_status make(wick_value** out, const char* function, F f) {
-  return guarded([&] {
-    known(out, function, "value");
-    give(f(), out);
-  });
-}
-
-// For the functions that read a plain C value.
-template <class T, class F>
-wick_status read(const wick_value* value, T* out, const char* function, F f) {
-  return guarded([&] {
-    known(value, function, "value");
-    known(out, function, "the result");
-    *out = asked(function, [&] { return f(value->value); });
-  });
 }
 
 }  // namespace
@@ -280,80 +235,6 @@ wick_status wick_value_repr(const wick_value* value, wick_value** text) {
 wick_status wick_value_type(const wick_value* value, wick_value** text) {
   return derive(value, text, "wick_value_type",
                 [](const IValue& v) { return IValue(v.type()->annotation()); });
-}
-
-wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t dims,
-                                 const void* data, size_t bytes, wick_value** value) {
-  constexpr const char* kName = "wick_value_from_data";
-  return make(value, kName, [&] {
-    if (dims > 0 && !sizes) throwUsage("{}: expected {} sizes, got NULL", kName, dims);
-    if (dims > 64) throwUsage("{}: expected at most 64 dimensions, got {}", kName, dims);
-    const DType type = dtypeOf(dtype, kName);
-    const IntSpan shape(sizes, dims);
-    const auto numel = static_cast<size_t>(asked(kName, [&] { return checkedNumel(shape); }));
-    if (bytes != numel * itemSize(type)) {
-      throwUsage("{}: {} elements of {} take {} bytes, got {}", kName, numel, toString(type),
-                 numel * itemSize(type), bytes);
-    }
-    if (bytes > 0 && !data) throwUsage("{}: data must not be NULL", kName);
-    Tensor tensor = Tensor::empty(shape, type);
-    if (bytes > 0) std::memcpy(tensor.rawData(), data, bytes);
-    if (type == DType::Bool) {
-      // Kernels believe that a bool is 0 or 1.
-      const std::span all(static_cast<uint8_t*>(tensor.rawData()), bytes);
-      std::ranges::transform(all, all.begin(), [](uint8_t byte) { return byte != 0; });
-    }
-    return IValue(tensor);
-  });
-}
-
-wick_status wick_value_to_tensor(const wick_value* value, wick_tensor* tensor) {
-  constexpr const char* kName = "wick_value_to_tensor";
-  return read(value, tensor, kName, [&](const IValue& v) {
-    const Tensor t = v.tensor();
-    if (t.kind() != TensorKind::Dense) {
-      throwUsage("{}: expected a dense tensor, got a {} one", kName, toString(t.kind()));
-    }
-    if (!t.device().isCpu()) {
-      throwUsage("{}: expected a tensor on the CPU, got one on {}", kName, t.device().str());
-    }
-    wick_tensor out;
-    out.dtype = static_cast<wick_dtype>(t.dtype());
-    out.dims = t.sizes().size();
-    out.sizes = t.sizes().data();
-    out.strides = t.strides().data();
-    out.data = t.numel() > 0 ? t.rawData() : nullptr;
-    out.contiguous = t.isContiguous() ? 1 : 0;
-    return out;
-  });
-}
-
-wick_status wick_value_contiguous(const wick_value* value, wick_value** result) {
-  constexpr const char* kName = "wick_value_contiguous";
-  return derive(value, result, kName, [&](const IValue& v) {
-    return IValue(asked(kName, [&] { return v.tensor(); }).contiguous());
-  });
-}
-
-wick_status wick_value_from_dlpack(struct DLManagedTensor* tensor, wick_value** value) {
-  return make(value, "wick_value_from_dlpack", [&] { return IValue(fromDLPack(tensor)); });
-}
-
-wick_status wick_value_from_dlpack_versioned(struct DLManagedTensorVersioned* tensor,
-                                             wick_value** value) {
-  return make(value, "wick_value_from_dlpack_versioned",
-              [&] { return IValue(fromDLPack(tensor)); });
-}
-
-wick_status wick_value_to_dlpack(const wick_value* value, struct DLManagedTensor** tensor) {
-  constexpr const char* kName = "wick_value_to_dlpack";
-  return read(value, tensor, kName, [](const IValue& v) { return toDLPack(v.tensor()); });
-}
-
-wick_status wick_value_to_dlpack_versioned(const wick_value* value,
-                                           struct DLManagedTensorVersioned** tensor) {
-  constexpr const char* kName = "wick_value_to_dlpack_versioned";
-  return read(value, tensor, kName, [](const IValue& v) { return toVersionedDLPack(v.tensor()); });
 }
 
 }  // extern "C"

@@ -7,7 +7,20 @@ namespace wick {
 
 namespace {
 std::atomic<SourceRange (*)(const SourceRange&)> finder{nullptr};
+
+bool isIn(const SourceRange& range, std::string_view begin) {
+  return range.valid() && range.source()->name().starts_with(begin);
+}
+
 }  // namespace
+
+bool isInEngine(const SourceRange& range) {
+  return isIn(range, kGradientSource) || isIn(range, kForwardSource) || isIn(range, kBuiltinSource);
+}
+
+bool isInForward(const SourceRange& range) {
+  return isIn(range, kForwardSource);
+}
 
 void setUserRange(SourceRange (*find)(const SourceRange& range)) {
   finder.store(find, std::memory_order_release);

@@ -2,6 +2,7 @@
 // change of the second may break programs; a change of the third never does.
 #pragma once
 
+// The same numbers stand in capi/wick.h.
 #define WICK_VERSION_MAJOR 0
 #define WICK_VERSION_MINOR 1
 #define WICK_VERSION_PATCH 0

@@ -6,6 +6,8 @@
 
 #include "core/dtype.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick::distributed {
 
 enum class Reduction : uint8_t { Sum, Max, Min };
@@ -28,3 +30,5 @@ class Transport {
 };
 
 }  // namespace wick::distributed
+
+#pragma GCC visibility pop

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   wick_value* image = NULL;
   wick_value* scores = NULL;
   wick_limits limits = WICK_LIMITS_NONE;
-  wick_tensor row;
+  wick_tensor row = WICK_TENSOR_INIT;
   int failed, i, x, y, best = 0;
 
   for (y = 5; y < 23; ++y)

@@ -3,8 +3,8 @@ local ffi = require("ffi")
 ffi.cdef [[
 typedef struct wick_module wick_module;
 typedef struct wick_value wick_value;
-typedef struct { int status; const char *message, *class_name, *file; size_t line, column; } wick_error;
-typedef struct { int dtype; size_t dims; const int64_t *sizes, *strides; void *data; int contiguous; } wick_tensor;
+typedef struct { size_t struct_size; int status; const char *message, *class_name, *file; size_t line, column; } wick_error;
+typedef struct { size_t struct_size; int dtype; size_t dims; const int64_t *sizes, *strides; void *data; int contiguous; } wick_tensor;
 const wick_error* wick_last_error(void);
 int wick_module_load(const char* path, const void* limits, wick_module** module);
 int wick_module_set_training(wick_module* module, int on);
@@ -29,6 +29,7 @@ end
 local FLOAT32 = 6
 local model, image, scores = ffi.new("wick_module*[1]"), ffi.new("wick_value*[1]"), ffi.new("wick_value*[1]")
 local row = ffi.new("wick_tensor")
+row.struct_size = ffi.sizeof("wick_tensor")
 check(wick.wick_module_load(arg[2], nil, model))
 check(wick.wick_module_set_training(model[0], 0))
 check(wick.wick_value_from_data(FLOAT32, ffi.new("int64_t[4]", 1, 1, 28, 28), 4, pixels, ffi.sizeof(pixels), image))

@@ -6,12 +6,12 @@ wick = ctypes.CDLL(sys.argv[1])
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char_p), ("class_name", ctypes.c_char_p),
-                ("file", ctypes.c_char_p), ("line", ctypes.c_size_t), ("column", ctypes.c_size_t)]
+    _fields_ = [("struct_size", ctypes.c_size_t), ("status", ctypes.c_int), ("message", ctypes.c_char_p),
+                ("class_name", ctypes.c_char_p), ("file", ctypes.c_char_p), ("line", ctypes.c_size_t), ("column", ctypes.c_size_t)]
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("dtype", ctypes.c_int), ("dims", ctypes.c_size_t),
+    _fields_ = [("struct_size", ctypes.c_size_t), ("dtype", ctypes.c_int), ("dims", ctypes.c_size_t),
                 ("sizes", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
                 ("data", ctypes.c_void_p), ("contiguous", ctypes.c_int)]
 
@@ -30,7 +30,7 @@ for y in range(5, 23):
         pixels[y * 28 + x] = 1
 
 FLOAT32 = 6
-model, image, scores, row = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), Tensor()
+model, image, scores, row = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), Tensor(ctypes.sizeof(Tensor))
 check(wick.wick_module_load(sys.argv[2].encode(), None, ctypes.byref(model)))
 check(wick.wick_module_set_training(model, 0))
 sizes = (ctypes.c_int64 * 4)(1, 1, 28, 28)

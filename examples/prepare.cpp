@@ -8,9 +8,10 @@
 int main(int argc, char** argv) {
   const auto model = wick::load(argc > 1 ? argv[1] : "digits.pt").eval();
   const auto x = wick::Tensor::full({1, 1, 28, 28}, 0.5, wick::DType::Float);
-  const auto fast = wick::optimizeForInference(model.object(), model.method("forward"));
+  const auto fast = wick::optimizeForInference(model);
+  const wick::GradModeGuard inference(false);
   const auto expected = model({x}).tensor();
-  const auto found = wick::callFunction(*fast, {x}).tensor();
+  const auto found = fast({x}).tensor();
   double worst = 0;
   for (size_t i = 0; i < 10; ++i) {
     worst = std::fmax(worst, std::fabs(expected.span<float>()[i] - found.span<float>()[i]));

@@ -72,7 +72,9 @@ install_header() {
   while read -r included; do install_header "$included"; done \
     < <(sed -n 's,^#include "\(\.\./\)\?\([^"]*\)".*,\2,p' "$from")
 }
-for header in wick.h wick_ops.h capi/wick.h; do install_header "$header"; done
+for header in wick.h wick_ops.h capi/wick.h lazy/lazy.h distributed/gradient_exchange.h distributed/init.h; do
+  install_header "$header"
+done
 
 # What models that were compiled ahead of time include and link.
 mkdir -p "$new/include/wick/aot" "$new/lib"

@@ -11,7 +11,7 @@ static wick_status energy(void* data, wick_value* const* arguments, size_t count
                           wick_value** results) {
   (void)data, (void)count;
   wick_value* dense = NULL;
-  wick_tensor t;
+  wick_tensor t = WICK_TENSOR_INIT;
   wick_status status = wick_value_contiguous(arguments[0], &dense);
   if (status) return status;
   status = wick_value_to_tensor(dense, &t);
@@ -101,15 +101,15 @@ static void ring_free(void* data, void* held) {
 
 static wick_status add(void) {
   static const wick_operator operators[] = {
-      {"energy(Tensor self) -> float", energy, NULL, NULL, NULL, 0, 0},
+      {sizeof(wick_operator), "energy(Tensor self) -> float", energy, NULL, NULL, NULL, 0, 0},
   };
   static const wick_method methods[] = {
-      {"__init__() -> ()", ring_init, NULL},
-      {"push(int item) -> ()", ring_push, NULL},
-      {"sum() -> int", ring_sum, NULL},
+      {sizeof(wick_method), "__init__() -> ()", ring_init, NULL},
+      {sizeof(wick_method), "push(int item) -> ()", ring_push, NULL},
+      {sizeof(wick_method), "sum() -> int", ring_sum, NULL},
   };
   static const wick_class classes[] = {
-      {"Ring", methods, 3, ring_state, ring_from, ring_free, NULL},
+      {sizeof(wick_class), "Ring", methods, 3, ring_state, ring_from, ring_free, NULL},
   };
   static const wick_extension extension = {
       sizeof(wick_extension), "buffers", operators, 1, classes, 1};

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/source_origin.h"
 #include "ir/graph.h"
 
 namespace wick {
@@ -13,9 +14,7 @@ constinit thread_local const CallPlaceScope* innermost = nullptr;
 constinit thread_local uint64_t calls = 0;
 
 bool isOfAuthor(const SourceRange& range) {
-  if (!range.valid()) return false;
-  const std::string& name = range.source()->name();
-  return !name.starts_with("<gradient of") && !name.starts_with("<builtin ");
+  return range.valid() && !isInEngine(range);
 }
 
 // Inlined calls stand around the node.

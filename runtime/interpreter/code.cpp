@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/source_origin.h"
 #include "ir/depth.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
@@ -90,12 +91,15 @@ std::vector<RuntimeError::Frame> Code::framesAt(size_t instruction) const {
   const Node* node = nodes_[instruction];
   if (!node) return {{name_, {}}};
   std::vector<RuntimeError::Frame> frames;
+  const auto add = [&](const std::string& function, const SourceRange& range) {
+    if (!isInForward(range)) frames.push_back({function, range});
+  };
   SourceRange range = node->range();
   for (const InlinedCall* call = node->inlinedFrom().get(); call; call = call->caller.get()) {
-    frames.push_back({call->function, range});
+    add(call->function, range);
     range = call->call_site;
   }
-  frames.push_back({name_, range});
+  add(name_, range);
   return frames;
 }
 

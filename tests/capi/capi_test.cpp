@@ -11,72 +11,13 @@
 
 #include "capi/wick.h"
 #include "core/dlpack_structs.h"
+#include "tests/capi/handles.h"
 #include "tests/shell.h"
 
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kDigits = "examples/digits.pt";
-
-struct Free {
-  void operator()(wick_value* v) const { wick_value_free(v); }
-  void operator()(wick_program* p) const { wick_program_free(p); }
-  void operator()(wick_module* m) const { wick_module_free(m); }
-  void operator()(wick_interrupt* i) const { wick_interrupt_free(i); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
-using Value = Owned<wick_value>;
-
-std::string message() {
-  return wick_last_error()->message;
-}
-
-// Calls a function whose last argument takes a handle.
-template <class T = wick_value, class F, class... Args>
-Owned<T> made(F function, Args... arguments) {
-  T* handle = nullptr;
-  EXPECT_EQ(function(arguments..., &handle), WICK_OK) << message();
-  EXPECT_NE(handle, nullptr);
-  return Owned<T>(handle);
-}
-
-Value integer(int64_t v) {
-  return made(wick_value_from_int, v);
-}
-Value text(const std::string& v) {
-  return made(wick_value_from_string, v.c_str(), v.size());
-}
-std::string stringOf(const Value& value) {
-  const char* chars = nullptr;
-  size_t bytes = 0;
-  EXPECT_EQ(wick_value_to_string(value.get(), &chars, &bytes), WICK_OK) << message();
-  return std::string(chars, bytes);
-}
-std::string reprOf(const Value& value) {
-  return stringOf(made(wick_value_repr, value.get()));
-}
-Owned<wick_program> compiled(const char* source) {
-  return made<wick_program>(wick_compile, source, "test.py",
-                            static_cast<const wick_limits*>(nullptr));
-}
-wick_status call(const Owned<wick_program>& program, const char* function,
-                 std::vector<wick_value*> arguments, Value& result,
-                 const wick_limits* limits = nullptr) {
-  wick_value* out = nullptr;
-  const wick_status status = wick_program_call(program.get(), function, arguments.data(),
-                                               arguments.size(), nullptr, limits, &out);
-  EXPECT_EQ(out != nullptr, status == WICK_OK);
-  result.reset(out);
-  return status;
-}
-Value called(const Owned<wick_program>& program, const char* function,
-             std::vector<wick_value*> arguments = {}) {
-  Value result;
-  EXPECT_EQ(call(program, function, std::move(arguments), result), WICK_OK) << message();
-  return result;
-}
+using namespace wick::testing_capi;
 
 TEST(CapiTest, ScalarsAreMadeAndRead) {
   EXPECT_STREQ(wick_version(), "0.1.0");
@@ -204,7 +145,8 @@ TEST(CapiTest, NullIsAnErrorEverywhere) {
   size_t count = 0;
   const char* chars = nullptr;
   wick_kind kind;
-  wick_tensor tensor;
+  wick_dtype dtype;
+  wick_tensor tensor = WICK_TENSOR_INIT;
   const wick_status all[] = {
       wick_compile(nullptr, nullptr, nullptr, &program),
       wick_compile("", nullptr, nullptr, nullptr),
@@ -259,6 +201,19 @@ TEST(CapiTest, NullIsAnErrorEverywhere) {
       wick_value_from_dlpack_versioned(nullptr, &value),
       wick_value_to_dlpack(nullptr, nullptr),
       wick_value_to_dlpack_versioned(nullptr, nullptr),
+      wick_set_log(nullptr, nullptr, nullptr),
+      wick_module_to(nullptr, "cpu"),
+      wick_module_to_dtype(nullptr, WICK_FLOAT64),
+      wick_tensor_dtype(nullptr, &dtype),
+      wick_tensor_dtype(one.get(), nullptr),
+      wick_tensor_sizes(nullptr, nullptr, nullptr),
+      wick_tensor_device(nullptr, &chars),
+      wick_tensor_device(one.get(), nullptr),
+      wick_tensor_to(nullptr, "cpu", &value),
+      wick_tensor_to(one.get(), nullptr, &value),
+      wick_tensor_to_dtype(nullptr, WICK_FLOAT64, &value),
+      wick_device_count(nullptr, &truth),
+      wick_device_count("cpu", nullptr),
       wick_interrupt_new(nullptr),
       wick_interrupt_set(nullptr),
       wick_interrupt_clear(nullptr),
@@ -298,7 +253,7 @@ TEST(CapiTest, ModulesAreLoadedChangedAndCalled) {
     const Value y =
         made(wick_module_call, module.get(), method, &argument, size_t{1},
              static_cast<const wick_value*>(nullptr), static_cast<const wick_limits*>(nullptr));
-    wick_tensor tensor;
+    wick_tensor tensor = WICK_TENSOR_INIT;
     EXPECT_EQ(wick_value_to_tensor(y.get(), &tensor), WICK_OK) << message();
     EXPECT_EQ(tensor.dtype, WICK_FLOAT32);
     EXPECT_EQ(tensor.dims, 2u);
@@ -314,7 +269,7 @@ TEST(CapiTest, ModulesAreLoadedChangedAndCalled) {
   EXPECT_EQ(wick_value_size(parameters.get(), &count), WICK_OK);
   EXPECT_EQ(count, 10u);
   const Value bias = made(wick_module_get_attribute, module.get(), "fc_layers.1.bias");
-  wick_tensor tensor;
+  wick_tensor tensor = WICK_TENSOR_INIT;
   ASSERT_EQ(wick_value_to_tensor(bias.get(), &tensor), WICK_OK);
   // The model answers with logarithms of probabilities.
   EXPECT_LT(scores(nullptr)[4], -1);
@@ -350,7 +305,7 @@ TEST(CapiTest, ModulesAreSaved) {
   const wick_limits* no_limits = nullptr;
   const auto module = made<wick_module>(wick_module_load, kDigits, no_limits);
   const Value bias = made(wick_module_get_attribute, module.get(), "fc_layers.1.bias");
-  wick_tensor tensor;
+  wick_tensor tensor = WICK_TENSOR_INIT;
   ASSERT_EQ(wick_value_to_tensor(bias.get(), &tensor), WICK_OK);
   static_cast<float*>(tensor.data)[4] = 42;
   const std::string path = testing::TempDir() + "/capi_saved.pt";
@@ -474,7 +429,7 @@ TEST(CapiTest, DlpackTensorsComeIn) {
                           }};
   Value x = made(wick_value_from_dlpack, &managed);
   const Value row = made(wick_value_contiguous, x.get());
-  wick_tensor tensor;
+  wick_tensor tensor = WICK_TENSOR_INIT;
   ASSERT_EQ(wick_value_to_tensor(row.get(), &tensor), WICK_OK);
   const float* numbers = static_cast<const float*>(tensor.data);
   EXPECT_THAT(std::vector<float>(numbers, numbers + 6), testing::ElementsAre(1, 3, 5, 2, 4, 6));
@@ -582,7 +537,7 @@ TEST(CapiTest, TensorsWithoutElementsInMemoryAreNotShown) {
       "    return torch.quantize_per_tensor(torch.ones([2]), 0.5, 0, torch.qint8)\n"
       "def elsewhere() -> Tensor:\n    return torch.empty([2], device=\"meta\")\n");
   const auto refused = [&](const char* function, const char* why) {
-    wick_tensor tensor{};
+    wick_tensor tensor = WICK_TENSOR_INIT;
     EXPECT_EQ(wick_value_to_tensor(called(program, function).get(), &tensor), WICK_ERROR_USAGE);
     EXPECT_EQ(message(), std::string("wick_value_to_tensor: ") + why);
     EXPECT_EQ(tensor.data, nullptr);

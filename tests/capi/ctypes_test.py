@@ -8,7 +8,7 @@ checks = 0
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("status", c_int), ("message", c_char_p), ("class_name", c_char_p), ("file", c_char_p),
+    _fields_ = [("struct_size", c_size_t), ("status", c_int), ("message", c_char_p), ("class_name", c_char_p), ("file", c_char_p),
                 ("line", c_size_t), ("column", c_size_t)]
 
 

@@ -464,7 +464,7 @@ wick_status add_ten(void*, wick_value* const* arguments, size_t, wick_value** re
 
 TEST(ExtensionInC, OperatorsAndTheirErrors) {
   const wick_operator operators[] = {
-      {"add_ten(int n) -> int", add_ten, nullptr, nullptr, nullptr, 0, 0}};
+      {sizeof(wick_operator), "add_ten(int n) -> int", add_ten, nullptr, nullptr, nullptr, 0, 0}};
   wick_extension e = {sizeof(wick_extension), "c_trial", operators, 1, nullptr, 0};
   ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
   EXPECT_EQ(wick_extension_add(&e), WICK_ERROR_USAGE);
@@ -510,8 +510,8 @@ wick_status misused(void*, wick_value* const* arguments, size_t, wick_value** re
 }
 
 TEST(ExtensionInC, HandlesThatAreNotNewAreRefused) {
-  const wick_operator operators[] = {
-      {"misused(int n) -> (int, int)", misused, nullptr, nullptr, nullptr, 0, 0}};
+  const wick_operator operators[] = {{sizeof(wick_operator), "misused(int n) -> (int, int)",
+                                      misused, nullptr, nullptr, nullptr, 0, 0}};
   const wick_extension e = {sizeof(wick_extension), "c_misused", operators, 1, nullptr, 0};
   ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
   const Program p =
@@ -537,8 +537,9 @@ wick_status make_cell(void*, wick_value* const* arguments, size_t, wick_value**)
 }
 
 TEST(ExtensionInC, WhatIsNotHeldStaysTheCallers) {
-  const wick_method methods[] = {{"__init__() -> ()", make_cell, nullptr}};
+  const wick_method methods[] = {{sizeof(wick_method), "__init__() -> ()", make_cell, nullptr}};
   wick_class cell = {};
+  cell.struct_size = sizeof(wick_class);
   cell.name = "Cell";
   cell.methods = methods;
   cell.num_methods = 1;
@@ -602,8 +603,8 @@ TEST(ExtensionInC, ErrorsKeepTheirClass) {
                          "        all.append(\"x\" * 1000)\n    return len(all)\n",
                          "inner.py", nullptr, &inner),
             WICK_OK);
-  const wick_operator operators[] = {
-      {"limited(int which) -> int", limited, &inner, nullptr, nullptr, 0, 1}};
+  const wick_operator operators[] = {{sizeof(wick_operator), "limited(int which) -> int", limited,
+                                      &inner, nullptr, nullptr, 0, 1}};
   wick_extension e = {sizeof(wick_extension), "c_limits", operators, 1, nullptr, 0};
   ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
   const Program p = compile("def f(n: int) -> int:\n    return torch.ops.c_limits.limited(n)\n");
