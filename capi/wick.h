@@ -107,8 +107,8 @@ WICK_API wick_status wick_set_seed(uint64_t seed);
  * from a wick_function that the engine runs go by the mode of that run instead. */
 WICK_API wick_status wick_set_grad(int on);
 
-/* Takes the texts of warnings.warn() and of the engine's own warnings; NULL: "Warning: ..." goes to
- * the standard error, as at first. `data` is handed to it. It is called from any thread, and from
+/* Takes the texts that programs give to warnings.warn(); NULL: "Warning: ..." goes to the standard
+ * error, as at first. `data` is handed to it. It is called from any thread, and from
  * several at a time; a call that began may end after another handler is set. */
 WICK_API wick_status wick_set_warning_handler(void (*handler)(void* data, const char* message),
                                               void* data);

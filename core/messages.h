@@ -10,9 +10,9 @@
 
 namespace wick {
 
-// Takes the texts of warnings.warn() and of the engine's own warnings, without "Warning: ". It may
-// be called from several threads at a time. An error that it throws ends the run. Null: they are
-// written to the standard error again. A handler that is just being called may end later.
+// Takes the texts that programs give to warnings.warn(), without "Warning: ". It may be called from
+// several threads at a time. An error that it throws ends the run. Null: they are written to the
+// standard error again. A handler that is just being called may end later.
 using WarningHandler = std::function<void(const std::string& message)>;
 void setWarningHandler(WarningHandler handler);
 void warn(const std::string& message);

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     for (int x = 12; x < 15; ++x) pixels[y * 28 + x] = 1;
   }
 
+  const wick::GradModeGuard inference(false);  // nothing is recorded for gradients
   const auto scores = model({wick::Tensor::from(pixels, {1, 1, 28, 28})}).tensor();
   const auto row = scores.span<float>();
   std::printf("%td\n", std::max_element(row.begin(), row.end()) - row.begin());
