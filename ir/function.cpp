@@ -91,8 +91,11 @@ void GraphFunction::ensureDefined() {
 
 void* GraphFunction::attachment(const std::function<std::shared_ptr<void>()>& make) {
   std::lock_guard lock(mutex_);
-  if (!attachment_) {
-    attachment_ = make();
+  if (!attached()) {
+    // With those that were detached.
+    const auto all = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+        make(), std::move(attachment_));
+    attachment_ = std::shared_ptr<void>(all, all->first.get());
     attached_.store(attachment_.get(), std::memory_order_release);
   }
   return attachment_.get();
@@ -100,10 +103,7 @@ void* GraphFunction::attachment(const std::function<std::shared_ptr<void>()>& ma
 
 void GraphFunction::detach() {
   std::lock_guard lock(mutex_);
-  if (!attachment_) return;
   attached_.store(nullptr, std::memory_order_release);
-  detached_.push_back(std::move(attachment_));
-  attachment_ = nullptr;
 }
 
 FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {

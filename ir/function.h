@@ -63,7 +63,6 @@ class GraphFunction : public Function {
   std::atomic<const FunctionSchema*> settled_schema_{nullptr};
   std::mutex mutex_;
   std::shared_ptr<void> attachment_;
-  std::vector<std::shared_ptr<void>> detached_;
   std::atomic<void*> attached_{nullptr};
 };
 
