@@ -16,6 +16,7 @@ shift
 # shellcheck disable=SC2086  # lists of paths without spaces
 g++ -r -nostdlib -o "$folder/all.o" -Wl,--whole-archive $whole -Wl,--no-whole-archive \
   -Wl,--start-group "$@" -Wl,--end-group
-objcopy --localize-hidden "$folder/all.o" "$folder/wick.o"
+objcopy --strip-unneeded --wildcard --localize-hidden --localize-symbol='*4llvm*' --localize-symbol='LLVM*' \
+  "$folder/all.o" "$folder/wick.o"
 rm -f "$out"
 ar rcsD "$out" "$folder/wick.o"

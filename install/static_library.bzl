@@ -21,9 +21,9 @@ def _static_library_impl(ctx):
     ctx.actions.run(
         mnemonic = "CppStaticLibrary",
         progress_message = "Joining the objects of %{label}",
-        executable = ctx.executable._join,
-        arguments = [arguments],
-        inputs = depset(whole + called, transitive = [find_cpp_toolchain(ctx).all_files]),
+        executable = "/bin/sh",
+        arguments = [ctx.file._join.path, arguments],
+        inputs = depset(whole + called + [ctx.file._join], transitive = [find_cpp_toolchain(ctx).all_files]),
         outputs = [ctx.outputs.library],
         use_default_shell_env = True,
     )
@@ -37,8 +37,6 @@ static_library = rule(
         "_join": attr.label(
             default = Label("//install:join_objects.sh"),
             allow_single_file = True,
-            cfg = "exec",
-            executable = True,
         ),
     },
     outputs = {"library": "lib%{name}.a"},

@@ -3,7 +3,7 @@
 
 usage: tools/check_docs.py [ROOT]
 
-Paths, Bazel targets, links and `file: function` must lead to something, and so must pages that comments name. README.md's table
+Paths, Bazel targets, links and `file: function` must lead to something, and so must pages that comments name. docs/cli.md's table
 holds each verb of torchscript-cli once; each flag has its help in tools/options.cpp, and a flag that a page names exists.
 docs/environment.md lists each environment variable that the code reads, docs/embedding.md each class of errors. Prints one line
 for each fault, and ends with exit code 1 when there is any.
@@ -12,7 +12,7 @@ import collections, glob, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OPTIONS = "tools/options.cpp"
-VERBS_PAGE = "README.md"
+VERBS_PAGE = "docs/cli.md"
 ENVIRONMENT_PAGE = "docs/environment.md"
 ERRORS_PAGE = "docs/embedding.md"
 ERRORS_SOURCE = "core/error_types.h"

@@ -5,7 +5,7 @@ usage: tools/coverage.py [--lines FILE... | --throws]
 
 Run the tests first, with counters:
 
-  bazel test --config=precompiled --config=coverage --keep_going //tests/...
+  bazel test --config=coverage --keep_going //tests/...
 
 Each program adds its counters to those in /tmp/wick-coverage (`.bazelrc`), so remove that folder before. This reads
 them and prints a table. A line counts when some program ran it. Tests and headers of other projects do not count;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the engine: tools/install.sh PREFIX makes a folder with
 #   include/wick/…                     public headers; #include <wick/wick.h>, for C <wick/capi/wick.h>
-#   lib/libwick.so, lib/libwick-core.so, lib/cmake/Wick, lib/pkgconfig
+#   lib/libwick.so, lib/libwick-core.so, the same as lib/libwick.a and lib/libwick-core.a, lib/cmake/Wick, lib/pkgconfig
 #   lib/libwick-aot.a, include/wick/aot/…  the runtime of models that were compiled ahead of time
 #   bin/torchscript-cli, and its completions for bash and zsh
 # The folder must not exist, or be empty, or hold nothing but an earlier installation, which is
@@ -39,7 +39,7 @@ built=$source
 if [ ! -e "$source/install/libwick.so" ]; then
   cd "$source"
   tools/install_deps.sh
-  bazel build //install:files || fail "the build failed"
+  tools/build.sh 2 //install:files || fail "the build failed"
   built=$source/bazel-bin
 fi
 # A file, made or written.
@@ -87,8 +87,12 @@ done
 cp -L "$(ls "$built"/aot/runtime/libwick-aot*.a | head -1)" "$new/lib/libwick-aot.a"
 chmod 644 "$new/include/wick/aot"/*.h "$new/lib/libwick-aot.a"
 
-substitute() {
-  sed "s,@VERSION@,$version,g; s,@SONAME_VERSION@,$soname_version,g; s,@NAME@,$2,g; s,@DESCRIPTION@,$3,g" \
+# Shared libraries that programs name when they link a static library of Wick.
+core_needs="-ldnnl -lfmt -lz -lgomp -lpthread -ldl -lstdc++ -lm"
+whole_needs="-lre2 -lutf8proc -lzstd $core_needs"
+substitute() { # TEMPLATE [NAME DESCRIPTION LIBRARY NEEDS]
+  sed "s,@VERSION@,$version,g; s,@SONAME_VERSION@,$soname_version,g; s,@NAME@,${2:-},g; s,@DESCRIPTION@,${3:-},g
+    s,@LIBRARY@,${4:-},g; s,@PRIVATE@,${5:-},g; s,@PRIVATE_WICK@,$whole_needs,g; s,@PRIVATE_CORE@,$core_needs,g" \
     "$(file "install/$1")"
 }
 mkdir -p "$new/lib/cmake/Wick" "$new/lib/pkgconfig" "$new/bin" "$new/share/wick" \
@@ -98,12 +102,17 @@ for name in wick wick-core; do
   chmod 755 "$new/lib/lib$name.so.$version"
   ln -s "lib$name.so.$version" "$new/lib/lib$name.so.$soname_version"
   ln -s "lib$name.so.$soname_version" "$new/lib/lib$name.so"
+  cp -L "$built/install/lib$name.a" "$new/lib/"
+  chmod 644 "$new/lib/lib$name.a"
 done
-substitute wick.pc.in wick "An engine for TorchScript" >"$new/lib/pkgconfig/wick.pc"
-substitute wick.pc.in wick-core "An engine for TorchScript without compiler for machine code" \
-  >"$new/lib/pkgconfig/wick-core.pc"
-substitute WickConfig.cmake.in "" "" >"$new/lib/cmake/Wick/WickConfig.cmake"
-substitute WickConfigVersion.cmake.in "" "" >"$new/lib/cmake/Wick/WickConfigVersion.cmake"
+package_texts() { # NAME DESCRIPTION NEEDS
+  substitute wick.pc.in "$1" "$2" "$1" "$3" >"$new/lib/pkgconfig/$1.pc"
+  substitute wick-static.pc.in "$1-static" "$2" "$1" "$3" >"$new/lib/pkgconfig/$1-static.pc"
+}
+package_texts wick "An engine for TorchScript" "$whole_needs"
+package_texts wick-core "An engine for TorchScript without compiler for machine code" "$core_needs"
+substitute WickConfig.cmake.in >"$new/lib/cmake/Wick/WickConfig.cmake"
+substitute WickConfigVersion.cmake.in >"$new/lib/cmake/Wick/WickConfigVersion.cmake"
 cp -L "$cli" "$new/bin/torchscript-cli"
 chmod 755 "$new/bin/torchscript-cli"
 "$cli" completions bash >"$new/share/bash-completion/completions/torchscript-cli"

@@ -14,26 +14,22 @@ packages=(
   cmake luajit openmpi-bin pkgconf
 )
 
-# What checks use where it is there, and what may be missing in other releases.
-optional=(clang-tidy-19)
-
 is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 not_installed() {
   local package
   for package in "$@"; do is_installed "$package" || echo "$package"; done
 }
 mapfile -t missing < <(not_installed "${packages[@]}")
-mapfile -t wanted < <(not_installed "${optional[@]}")
-[ $((${#missing[@]} + ${#wanted[@]})) -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && exit 0
 
 as_root=()
-[ "$(id -u)" -eq 0 ] || as_root=(sudo)
-export DEBIAN_FRONTEND=noninteractive
-install() { "${as_root[@]}" apt-get install -y -q --no-install-recommends "$@"; }
-if [ ${#missing[@]} -gt 0 ]; then
-  "${as_root[@]}" apt-get update -q
-  install "${missing[@]}"
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "install_deps.sh: these packages are missing, and there is no sudo: ask root to install ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
 fi
-# Without a password: nobody is asked for what is not needed.
-[ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-[ ${#wanted[@]} -eq 0 ] || install "${wanted[@]}" || echo "not installed: ${wanted[*]}; its checks are left out"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"

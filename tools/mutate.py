@@ -84,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description="does a test notice?")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--flag", action="append", default=["--config=precompiled", "--test_timeout=300"])
+    parser.add_argument("--flag", action="append", default=["--test_timeout=300"])
     parser.add_argument("folder")
     parser.add_argument("targets", nargs="+")
     options = parser.parse_args()

@@ -47,7 +47,7 @@ for package in llvm-19-dev libcli11-dev nlohmann-json3-dev libfmt-dev libstdc++-
   [ -e "$copyright" ] || fail "$copyright is missing: the licence of $package cannot be handed on"
   cp -L "$copyright" "$licences/$package.txt"
 done
-if [ -e docs/licences.md ]; then cp -L docs/licences.md "$licences/README.md"; fi
+cp -L docs/licences.md "$licences/README.md"
 
 # Debian's packages with the libraries that these programs are linked with, and OpenBLAS, which the engine opens.
 needed() {
@@ -79,7 +79,7 @@ TEXT
 
 # Sorted, of nobody, of one date.
 pack() { tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$@"; }
-pack -C "$work" --transform "s,^prefix,$name," -cf - prefix | gzip -9n >"$out/$name.tar.gz"
+pack -C "$work" --transform "s,^prefix,$name," -cf - prefix | gzip -n >"$out/$name.tar.gz"
 
 mkdir -p "$work/deb/DEBIAN"
 cp -a "$work/prefix" "$work/deb/usr"
@@ -101,7 +101,7 @@ Description: embeddable engine for TorchScript
  libraries, and headers for C++ and C.
 TEXT
 find "$work/deb/usr" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group -Zxz --build "$work/deb" "$out/wick_${version}_amd64.deb" >/dev/null
+dpkg-deb --root-owner-group -Zzstd --build "$work/deb" "$out/wick_${version}_amd64.deb" >/dev/null
 
 cp -L "$built"/python/wick-"$version"-*.whl "$out/"
 chmod 644 "$out"/*.whl

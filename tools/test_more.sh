@@ -2,14 +2,14 @@
 # The second tier of tests: what needs packages that users do not, or takes hours. tools/test.sh is the first.
 #   tools/test_more.sh [STEP...]    runs all steps, or these; `tools/test_more.sh --list` names them
 # A step that passed for the commit that is checked out is not run again, so an interrupted run goes on where it
-# stopped. Records stand in $WICK_MORE_STATE, by default ~/.cache/wick-test-more. It runs as root on Debian 12.
+# stopped. Records stand in ~/.cache/wick-test-more. It runs as root on Debian 12.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 commit=$(git rev-parse --short=12 HEAD) || exit 1
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit=$commit-changed
-state=${WICK_MORE_STATE:-$HOME/.cache/wick-test-more}/$commit
-chroot_folder=${WICK_MORE_CHROOT:-/var/tmp/wick-chroot}
+state=$HOME/.cache/wick-test-more/$commit
+chroot_folder=/var/tmp/wick-chroot
 
 declare -A about=(
   [tidy]="clang-tidy over sources of the last ten commits; includes of tests"
@@ -37,13 +37,13 @@ step_tidy() {
 
 step_compilers() {
   packages clang-14 clang-19 &&
-    bazel test --test_env=WICK_TEST_COMPILERS=clang++-14,clang++-19 --nocache_test_results //tests/install:install_test
+    bazel test --nocache_test_results --test_filter='CompilersTest.*' //tests/install:install_test
 }
 
 step_pytorch() {
   packages python3-torch &&
     /usr/bin/python3 tests/scripts/record.py --check &&
-    bazel test --test_env=WICK_TEST_PYTORCH=/usr/bin/python3 --nocache_test_results //tests/training:all
+    bazel test --nocache_test_results //tests/training:optimizer_test //tests/python:all
 }
 
 step_browser() {

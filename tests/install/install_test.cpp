@@ -163,6 +163,41 @@ TEST_F(InstalledTest, ExamplesRun) {
   EXPECT_GE(programs, 10u);
 }
 
+// Programs that hold the engine themselves, by pkg-config and by CMake.
+TEST_F(InstalledTest, StaticLibrariesLink) {
+  for (const char* package : {"wick-static", "wick-core-static"}) {
+    const std::string program = (folder("static").string() + "_") + package;
+    const Outcome build =
+        run("g++ -std=c++20 examples/classify.cpp -o " + program + " " +
+            flags(package, "--cflags --libs"));
+    ASSERT_EQ(build.code, 0) << build.text;
+    EXPECT_EQ(run(program + " examples/digits.pt").text, "1\n");
+    EXPECT_THAT(run("readelf -d " + program).text, Not(HasSubstr("libwick")));
+  }
+  // A program may hold another LLVM beside the one in libwick.a.
+  const Outcome symbols =
+      run("nm -C --defined-only --extern-only " + (prefix() / "lib/libwick.a").string());
+  EXPECT_THAT(symbols.text, HasSubstr("wick_compile"));
+  EXPECT_THAT(symbols.text, Not(HasSubstr(" T llvm::")));
+
+  if (!isHere("cmake")) GTEST_SKIP() << "cmake is not installed";
+  const fs::path project = folder("static_project");
+  write(project / "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.18)\nproject(example CXX)\n"
+        "find_package(Wick 0.1 REQUIRED)\nadd_executable(classify classify.cpp)\n"
+        "target_link_libraries(classify PRIVATE wick::core_static)\n");
+  fs::copy_file("examples/classify.cpp", project / "classify.cpp",
+                fs::copy_options::overwrite_existing);
+  const std::string build = (project / "build").string();
+  ASSERT_EQ(run("cmake -S " + project.string() + " -B " + build +
+                " -DCMAKE_PREFIX_PATH=" + prefix().string())
+                .code,
+            0);
+  const Outcome built = run("cmake --build " + build);
+  ASSERT_EQ(built.code, 0) << built.text;
+  EXPECT_EQ(run(build + "/classify examples/digits.pt").text, "1\n");
+}
+
 // Plugins find the engine in the command line, and in programs that are linked with a library.
 class PluginTest : public InstalledTest {
  protected:

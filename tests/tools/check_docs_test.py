@@ -12,8 +12,8 @@ GOOD = {
     "README.md": """# Small
 
 See [how](docs/embedding.md#what-goes-wrong), `core/values.cpp` and `bazel build //core:values`.
-
-| command | does |
+""",
+    "docs/cli.md": """| command | does |
 | --- | --- |
 | `run FILE [--fast]` | runs |
 | `show FILE` | shows |
@@ -102,13 +102,13 @@ class CheckDocs(unittest.TestCase):
         self.assertFinds("core/ranks.cpp", 3, "no heading Gone", core__ranks_cpp='// docs/embedding.md, "Gone"\n')
 
     def test_verbs(self):
-        self.assertFinds("tools/options.cpp", 14, "show 0 times", README_md=("| `show FILE` | shows |\n", ""))
-        self.assertFinds("README.md", 9, "no verb fly", README_md=("| shows |\n", "| shows |\n| `fly` | flies |\n"))
+        self.assertFinds("tools/options.cpp", 14, "show 0 times", docs__cli_md=("| `show FILE` | shows |\n", ""))
+        self.assertFinds("docs/cli.md", 5, "no verb fly", docs__cli_md=("| shows |\n", "| shows |\n| `fly` | flies |\n"))
         self.assertFinds("tools/options.cpp", 14, "show 2 times",
-                         README_md=("| `show FILE` | shows |\n", "| `show FILE` | shows |\n| `show` | again |\n"))
+                         docs__cli_md=("| `show FILE` | shows |\n", "| `show FILE` | shows |\n| `show` | again |\n"))
 
     def test_flags(self):
-        self.assertFinds("README.md", 7, "run has no flag --slow", README_md=("[--fast]", "[--slow]"))
+        self.assertFinds("docs/cli.md", 3, "run has no flag --slow", docs__cli_md=("[--fast]", "[--slow]"))
         self.assertFinds("docs/embedding.md", 8, "no verb fly", docs__embedding_md="torchscript-cli flies\n`torchscript-cli fly`\n")
         self.assertFinds("docs/embedding.md", 7, "show has no flag --fast",
                          docs__embedding_md="`torchscript-cli show x --fast`\n")
