@@ -10,8 +10,8 @@ if ! tools/build.sh 3 "$@" //...; then
 fi
 bazel test --keep_going "$@" //tests/...
 status=$?
-# Words that CONTRIBUTING.md asks to avoid; what documents say of the sources; the picture of docs/overview.md.
-python3 tools/check_prose.py || status=1
+# Words that CONTRIBUTING.md asks to avoid and subjects of commits; what documents say of the sources; the picture of docs/overview.md.
+python3 tests/tools/check_prose_test.py && python3 tools/check_prose.py || status=1
 python3 tests/tools/check_docs_test.py && python3 tools/check_docs.py || status=1
 python3 docs/draw_architecture.py --check || status=1
 python3 docs/draw_architecture.py --sizes >/dev/null || status=1  # a room that has grown too large
