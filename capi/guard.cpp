@@ -6,6 +6,7 @@
 
 #include "core/error_types.h"
 #include "core/source_origin.h"
+#include "serialization/file_kind.h"
 
 namespace wick::capi {
 namespace {
@@ -57,7 +58,7 @@ void describe(LastError& error) {
     if (!e.frames().empty()) setPlace(error, userRange(e.frames().front().range));
   } catch (const LoadError& e) {
     error.shown.status = WICK_ERROR_LOAD;
-    error.message = e.what();
+    error.message = messageFor(e, Interface::C);
   } catch (const UsageError& e) {
     error.shown.status = WICK_ERROR_USAGE;
     error.message = e.what();

@@ -1,15 +1,22 @@
+#include <cerrno>
 #include <deque>
 #include <new>
 #include <string_view>
 
 #include "core/error_types.h"
 #include "python/module.h"
+#include "serialization/archive_reader.h"
+#include "serialization/file_kind.h"
 
 namespace wick::python {
 namespace {
 
 PyObject* compile_error = nullptr;
 PyObject* load_error = nullptr;
+PyObject* file_not_found_error = nullptr;
+PyObject* is_a_directory_error = nullptr;
+PyObject* permission_error = nullptr;
+PyObject* file_error = nullptr;
 PyObject* internal_error = nullptr;
 
 // One of Python's own exception classes, or null.
@@ -81,6 +88,31 @@ bool setUnderway(const RuntimeError& error) {
   return true;
 }
 
+// For files that cannot be opened: Python's own classes, which are LoadErrors as well.
+PyObject* fileErrorClass(int code) {
+  switch (code) {
+    case ENOENT:
+      return file_not_found_error;
+    case EISDIR:
+      return is_a_directory_error;
+    case EACCES:
+    case EPERM:
+      return permission_error;
+    default:
+      return file_error;
+  }
+}
+
+void setFileError(const FileError& error) {
+  const Owned reason = textOf(error.reason());
+  const Owned path(PyUnicode_DecodeFSDefaultAndSize(error.path().data(),
+                                                    static_cast<Py_ssize_t>(error.path().size())));
+  if (!reason || !path) return;
+  PyObject* type = fileErrorClass(error.code());
+  const Owned made(PyObject_CallFunction(type, "iOO", error.code(), reason.get(), path.get()));
+  if (made) PyErr_SetObject(type, made.get());
+}
+
 bool finalizing() {
   return !Py_IsInitialized() || _Py_IsFinalizing() != 0;
 }
@@ -108,8 +140,10 @@ void setPythonError() noexcept {
     set(classOf(error), message);
   } catch (const CompileError& error) {
     set(compile_error, error.what());
+  } catch (const FileError& error) {
+    setFileError(error);
   } catch (const LoadError& error) {
-    set(load_error, error.what());
+    set(load_error, messageFor(error, Interface::Python));
   } catch (const InternalError& error) {
     set(internal_error, error.what());
   } catch (const UsageError& error) {
@@ -158,6 +192,17 @@ void addErrorClasses(PyObject* module) {
   add("CompileError", "A program's text is not valid TorchScript.", compile_error);
   add("LoadError", "A file is not what it claims to be.", load_error);
   add("InternalError", "A mistake of Wick itself.", internal_error);
+  // The private classes have the names of Python's, which messages show.
+  const auto derive = [](const char* name, PyObject* python_class, PyObject*& place) {
+    const Owned bases(PyTuple_Pack(2, python_class, load_error));
+    if (!bases) throw PythonError();
+    const std::string full = std::string("wick.") + name;
+    place = checked(PyErr_NewException(full.c_str(), bases.get(), nullptr)).leak();
+  };
+  derive("FileNotFoundError", PyExc_FileNotFoundError, file_not_found_error);
+  derive("IsADirectoryError", PyExc_IsADirectoryError, is_a_directory_error);
+  derive("PermissionError", PyExc_PermissionError, permission_error);
+  derive("OSError", PyExc_OSError, file_error);
 }
 
 WithGil::WithGil() : usable_(!finalizing()) {

@@ -1,6 +1,10 @@
 // Files of values and tensors.
+#include <span>
+#include <string>
+
 #include "python/module.h"
 #include "python/pybind.h"
+#include "serialization/stored_values.h"
 #include "serialization/tensor_files.h"
 #include "serialization/torch_save.h"
 
@@ -8,8 +12,13 @@ namespace wick::python {
 
 void addFiles(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
-  m.def("_load_value", [](const std::string& path) {
-    return pythonOf(withoutGil([&] { return loadValue(path); }));
+  m.def("_load_value", [](const py::object& source) {
+    const auto text = source.cast<std::string>();
+    const bool in_memory = py::isinstance<py::bytes>(source);
+    return pythonOf(withoutGil([&] {
+      if (!in_memory) return loadValue(text);
+      return loadValue(copyBytes(std::as_bytes(std::span(text.data(), text.size()))), "<memory>");
+    }));
   });
   m.def("_save_value", [](const py::object& object, const std::string& path) {
     const IValue value = valueOf(object);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
 
+#include "core/budget.h"
 #include "core/error.h"
 
 namespace wick {
@@ -41,18 +44,47 @@ constexpr uint64_t kMaxDeflateRatio = 1032;
 // What an entry takes here: its name twice, a node of the table, its extent.
 constexpr uint64_t kEntryMemory = 256;
 
+// Says that a folder is none of the files that are read, and which of its files may be meant.
+std::string folderReason(const std::string& path) {
+  constexpr size_t kListed = 3;
+  constexpr int kMostLooked = 10000;
+  std::error_code error;
+  namespace fs = std::filesystem;
+  if (fs::exists(fs::path(path) / "saved_model.pb", error)) {
+    return "Is a folder, a SavedModel of TensorFlow, which Wick does not run";
+  }
+  std::vector<std::string> models;
+  int looked = 0;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    if (++looked > kMostLooked) break;
+    const std::string end_of_name = at->path().extension().string();
+    if (end_of_name == ".pt" || end_of_name == ".pth") {
+      models.push_back(at->path().filename().string());
+    }
+  }
+  std::sort(models.begin(), models.end());
+  const size_t listed = std::min(kListed, models.size());
+  return fmt::format(
+      "Is a folder, not a file{}{}{}", listed == 0 ? "" : "; it holds ",
+      fmt::join(models.begin(), models.begin() + static_cast<ptrdiff_t>(listed), ", "),
+      models.size() > listed ? " and others" : "");
+}
+
 class FileHandle {
  public:
   // A pipe is refused, not waited for.
   explicit FileHandle(const std::string& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ < 0) throwLoadError("{}: {}", path, std::strerror(errno));
+    if (fd_ < 0) throw FileError(path, errno, std::strerror(errno));
     struct stat info;
-    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
-      ::close(fd_);
-      throwLoadError("{}: not a regular file", path);
+    const bool known = ::fstat(fd_, &info) == 0;
+    if (known && S_ISREG(info.st_mode)) {
+      size_ = static_cast<size_t>(info.st_size);
+      return;
     }
-    size_ = static_cast<size_t>(info.st_size);
+    ::close(fd_);
+    if (known && S_ISDIR(info.st_mode)) throw FileError(path, EISDIR, folderReason(path));
+    throw FileError(path, EINVAL, "not a regular file");
   }
   FileHandle(const FileHandle&) = delete;
   ~FileHandle() { ::close(fd_); }
@@ -71,11 +103,65 @@ Bytes allocateBytes(size_t size) {
   return {{static_cast<std::byte*>(memory), size}, std::move(owner)};
 }
 
+// A checksum that takes pieces of any size.
+class Crc {
+ public:
+  void add(std::span<const std::byte> data) {
+    for (size_t done = 0; done < data.size();) {
+      const size_t n = std::min<size_t>(data.size() - done, kPiece);
+      value_ =
+          ::crc32(value_, reinterpret_cast<const Bytef*>(data.data() + done), static_cast<uInt>(n));
+      done += n;
+      checkBudget();
+    }
+  }
+  uint32_t value() const { return static_cast<uint32_t>(value_); }
+
+ private:
+  static constexpr size_t kPiece = size_t{8} << 20;
+  uLong value_ = ::crc32(0, nullptr, 0);
+};
+
+// Hands out what deflated bytes become, piece by piece, until `take` refuses one. Returns whether
+// they ended as they should.
+template <class Take>
+bool inflatePieces(std::span<std::byte> packed, Take take) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  const Bytes buffer = allocateBytes(kPiece);
+  z_stream stream{};
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &::inflateEnd);
+  int status = Z_OK;
+  size_t read = 0;
+  while (status == Z_OK) {
+    const size_t n = std::min<size_t>(packed.size() - read, UINT32_MAX);
+    stream.next_in = reinterpret_cast<Bytef*>(packed.data() + read);
+    stream.avail_in = static_cast<uInt>(n);
+    stream.next_out = reinterpret_cast<Bytef*>(buffer.data.data());
+    stream.avail_out = kPiece;
+    status = ::inflate(&stream, Z_NO_FLUSH);
+    const size_t made = kPiece - stream.avail_out;
+    const size_t used = n - stream.avail_in;
+    read += used;
+    if (!take(buffer.data.first(made))) return false;
+    if (used == 0 && made == 0) break;
+  }
+  return status == Z_STREAM_END;
+}
+
 }  // namespace
+
+FileError::FileError(std::string path, int code, std::string reason)
+    : LoadError(fmt::format("{}: {}", path, reason)),
+      path_(std::move(path)),
+      code_(code),
+      reason_(std::move(reason)) {}
+
+FileError::~FileError() = default;
 
 Bytes mapFile(const std::string& path) {
   FileHandle file(path);
-  if (file.size() == 0) throwLoadError("{}: the file is empty", path);
+  if (file.size() == 0) return {};
   void* memory = ::mmap(nullptr, file.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
                         file.fd(), 0);
   if (memory == MAP_FAILED) throwLoadError("{}: cannot map: {}", path, std::strerror(errno));
@@ -289,14 +375,9 @@ const ArchiveReader::Entry& ArchiveReader::find(std::string_view record) const {
 Bytes ArchiveReader::read(std::string_view record) {
   const Entry& entry = find(record);
   Bytes bytes = get(record, entry);
-  uLong crc = ::crc32(0, nullptr, 0);
-  for (size_t done = 0; done < bytes.size();) {
-    const size_t n = std::min<size_t>(bytes.size() - done, size_t{1} << 30);
-    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data.data() + done),
-                  static_cast<uInt>(n));
-    done += n;
-  }
-  if (static_cast<uint32_t>(crc) != entry.crc) failRecord(record, "the checksum does not match");
+  Crc crc;
+  crc.add(bytes.data);
+  if (crc.value() != entry.crc) failRecord(record, "the checksum does not match");
   return bytes;
 }
 
@@ -304,15 +385,37 @@ Bytes ArchiveReader::map(std::string_view record) {
   return get(record, find(record));
 }
 
-Bytes ArchiveReader::get(std::string_view record, const Entry& entry) {
+// The bytes as they lie in the file, of a method that is known.
+std::span<std::byte> ArchiveReader::packed(std::string_view record, const Entry& entry) const {
   if ((entry.flags & kEncrypted) != 0) failRecord(record, "is encrypted");
-  std::span<std::byte> packed = file_.data.subspan(entry.offset, entry.compressed_size);
-  if (entry.method == kDeflated) return inflate(record, entry, packed);
-  if (entry.method != kStored) {
+  if (entry.method != kStored && entry.method != kDeflated) {
     failRecord(record, fmt::format("compression method {} is not supported", entry.method));
   }
-  if (entry.size != entry.compressed_size) failRecord(record, "is stored with two sizes");
-  return {packed, file_.owner};
+  if (entry.method == kStored && entry.size != entry.compressed_size) {
+    failRecord(record, "is stored with two sizes");
+  }
+  return file_.data.subspan(entry.offset, entry.compressed_size);
+}
+
+Bytes ArchiveReader::get(std::string_view record, const Entry& entry) {
+  const std::span<std::byte> bytes = packed(record, entry);
+  if (entry.method == kDeflated) return inflate(record, entry, bytes);
+  return {bytes, file_.owner};
+}
+
+void ArchiveReader::verify(std::string_view record) const {
+  const Entry& entry = find(record);
+  const std::span<std::byte> bytes = packed(record, entry);
+  Crc crc;
+  uint64_t size = 0;
+  const auto take = [&](std::span<const std::byte> piece) {
+    size += piece.size();
+    if (size <= entry.size) crc.add(piece);
+    return size <= entry.size;
+  };
+  const bool complete = entry.method == kStored ? take(bytes) : inflatePieces(bytes, take);
+  if (!complete || size != entry.size) failRecord(record, "the deflated data is damaged");
+  if (crc.value() != entry.crc) failRecord(record, "the checksum does not match: it is damaged");
 }
 
 Bytes ArchiveReader::inflate(std::string_view record, const Entry& entry,
@@ -344,6 +447,11 @@ Bytes ArchiveReader::inflate(std::string_view record, const Entry& entry,
     failRecord(record, "the deflated data is damaged");
   }
   return bytes;
+}
+
+void verifyRecords(const Bytes& file, const std::string& name, const ArchiveLimits& limits) {
+  const ArchiveReader archive(file, name, limits, ArchiveReader::Layout::Flat);
+  for (const std::string& record : archive.records()) archive.verify(record);
 }
 
 }  // namespace wick

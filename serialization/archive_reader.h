@@ -34,7 +34,23 @@ struct Bytes {
   }
 };
 
-// The whole file, mapped copy-on-write. Throws LoadError. Another process that shortens the file
+// A file that cannot be opened, or is a folder or a device.
+class FileError : public LoadError {
+ public:
+  // what() is "PATH: REASON"; `code` is errno's number.
+  FileError(std::string path, int code, std::string reason);
+  ~FileError() override;
+  const std::string& path() const { return path_; }
+  int code() const { return code_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string path_;
+  int code_;
+  std::string reason_;
+};
+
+// The whole file, mapped copy-on-write. Throws FileError, or LoadError. Another process that shortens the file
 // while it is mapped makes later reads fail with a bus error; use readFile for files that are not
 // at rest.
 Bytes mapFile(const std::string& path);
@@ -76,6 +92,9 @@ class ArchiveReader {
   Bytes read(std::string_view record);
   // The same without the CRC check, for large payloads.
   Bytes map(std::string_view record);
+  // Compares the contents of a record with its CRC, piece by piece, under the budget of the calling
+  // thread. Throws LoadError that names the archive and the record.
+  void verify(std::string_view record) const;
 
  private:
   struct Entry {
@@ -108,6 +127,7 @@ class ArchiveReader {
   void checkOverlap(std::vector<Extent> extents) const;
   const Entry& find(std::string_view record) const;
   Bytes get(std::string_view record, const Entry& entry);
+  std::span<std::byte> packed(std::string_view record, const Entry& entry) const;
   Bytes inflate(std::string_view record, const Entry& entry, std::span<std::byte> packed);
 
   Bytes file_;
@@ -118,5 +138,8 @@ class ArchiveReader {
   std::vector<std::string> records_;
   KeyedMap<std::string, Entry> entries_;
 };
+
+// Verifies each record of an archive (ArchiveReader::verify). Throws LoadError.
+void verifyRecords(const Bytes& file, const std::string& name, const ArchiveLimits& limits = {});
 
 }  // namespace wick

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/native_class.h"
 #include "runtime/call.h"
+#include "serialization/file_kind.h"
 #include "serialization/format_version.h"
 #include "serialization/source_import.h"
 #include "serialization/source_origins.h"
@@ -78,12 +79,6 @@ class ArchiveImporter {
         unit_(std::make_shared<CompilationUnit>()) {}
 
   Module load() {
-    for (const char* record : {kDataPickle, kConstantsPickle}) {
-      if (!archive_->has(record)) {
-        throwLoadError("{}: not a TorchScript archive: there is no record '{}'", archive_->name(),
-                       record);
-      }
-    }
     const int64_t version = readVersion();
     if (options_.format_version != nullptr) *options_.format_version = version;
     checkByteOrder(*archive_);
@@ -228,6 +223,40 @@ class ArchiveImporter {
   TypeClaims claims_;
 };
 
+// The archive, if it is one of torch.jit.save; WrongFile when it holds something else.
+std::shared_ptr<ArchiveReader> openModule(const Bytes& file, const std::string& name,
+                                          const ArchiveLimits& limits) {
+  if (!ArchiveReader::looksLikeZip(file.data)) {
+    throwWrongFile(file, name, Wanted::Module, limits);
+  }
+  std::shared_ptr<ArchiveReader> archive;
+  try {
+    archive = std::make_shared<ArchiveReader>(file, name, limits);
+  } catch (const LoadError&) {
+    throwWrongZip(file, name, Wanted::Module, limits);
+    throw;
+  }
+  for (const char* record : {kDataPickle, kConstantsPickle}) {
+    if (archive->has(record)) continue;
+    throwWrongZip(file, name, Wanted::Module, limits);
+    throwLoadError("{}: not a TorchScript archive: there is no record '{}'", name, record);
+  }
+  return archive;
+}
+
+constexpr const char* kMobileAdvice =
+    "optimize_for_mobile has put operators of PyTorch's mobile libraries into the module, which "
+    "Wick "
+    "lacks; save it as it was before: torch.jit.script(module).save(\"model.pt\")";
+
+bool namesMobileOperators(std::string_view message) {
+  for (const std::string_view name :
+       {"prepacked::", "classes.xnnpack", "vulkan_prepack::", "metal_prepack::"}) {
+    if (message.find(name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Module loadModule(const std::string& path, const LoadOptions& options) {
@@ -235,11 +264,16 @@ Module loadModule(const std::string& path, const LoadOptions& options) {
 }
 
 Module loadModule(Bytes file, const std::string& name, const LoadOptions& options) {
-  if (!ArchiveReader::looksLikeZip(file.data)) {
-    throwLoadError("{}: not a TorchScript archive: not a ZIP file", name);
+  ArchiveImporter importer(openModule(file, name, options.limits), options);
+  try {
+    return importer.load();
+  } catch (const LoadError& error) {
+    if (!namesMobileOperators(error.message())) throw;
+    throw LoadError(error.message() + "\n" + kMobileAdvice);
+  } catch (CompileError& error) {
+    if (namesMobileOperators(error.message())) error.append(CompileError({}, kMobileAdvice));
+    throw;
   }
-  auto archive = std::make_shared<ArchiveReader>(std::move(file), name, options.limits);
-  return ArchiveImporter(std::move(archive), options).load();
 }
 
 std::shared_ptr<CompilationUnit> compilationUnitOf(const Module& module) {

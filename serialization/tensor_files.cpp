@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "core/error.h"
+#include "serialization/file_kind.h"
 #include "serialization/npy.h"
 #include "serialization/npz.h"
 #include "serialization/safetensors.h"
@@ -31,25 +30,6 @@ void collect(const IValue& value, const std::string& name, size_t depth, NamedTe
   }
 }
 
-// The entries of an .npz lie in no folder, those of torch.save do.
-bool looksLikeNpz(const Bytes& file) {
-  constexpr size_t kHeader = 30;
-  constexpr std::string_view kSuffix = ".npy";
-  const std::string_view text = file.text();
-  if (!ArchiveReader::looksLikeZip(file.data) || text.size() < kHeader) return false;
-  const size_t length =
-      static_cast<uint8_t>(text[26]) | static_cast<size_t>(static_cast<uint8_t>(text[27])) << 8;
-  return text.substr(kHeader, length).ends_with(kSuffix);
-}
-
-// A header of JSON follows its length; what other formats begin with would be an enormous one.
-bool looksLikeSafetensors(const Bytes& file) {
-  uint64_t length = 0;
-  if (file.size() <= sizeof(length)) return false;
-  std::memcpy(&length, file.data.data(), sizeof(length));
-  return length <= file.size() - sizeof(length) && file.text()[sizeof(length)] == '{';
-}
-
 }  // namespace
 
 NamedTensors namedTensors(const IValue& value) {
@@ -60,10 +40,22 @@ NamedTensors namedTensors(const IValue& value) {
 
 NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits) {
   Bytes file = mapFile(path);
-  const std::string_view text = file.text();
-  if (text.starts_with("\x93NUMPY")) return {{kSingle, loadNpy(std::move(file), path)}};
-  if (looksLikeNpz(file)) return loadNpz(std::move(file), path, limits);
-  if (looksLikeSafetensors(file)) return loadSafetensors(std::move(file), path, limits);
+  switch (contentsOf(file, limits).kind) {
+    case FileKind::Npy:
+      return {{kSingle, loadNpy(std::move(file), path)}};
+    case FileKind::Npz:
+      return loadNpz(std::move(file), path, limits);
+    case FileKind::Safetensors:
+      return loadSafetensors(std::move(file), path, limits);
+    case FileKind::SavedValue:
+      break;
+    default:
+      // A damaged archive has an error of its own.
+      if (!ArchiveReader::looksLikeZip(file.data)) {
+        throwWrongFile(file, path, Wanted::Tensors, limits);
+      }
+      throwWrongZip(file, path, Wanted::Tensors, limits);
+  }
   const IValue value = loadValue(std::move(file), path, limits);
   try {
     return namedTensors(value);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "serialization/archive_writer.h"
+#include "serialization/file_kind.h"
 #include "serialization/pickler.h"
 #include "serialization/stored_values.h"
 #include "serialization/unpickler.h"
@@ -143,8 +144,25 @@ class LegacyFile {
   std::map<std::string, Reserved> storages_;
 };
 
-IValue loadArchive(Bytes file, const std::string& name, const ArchiveLimits& limits) {
-  auto archive = std::make_shared<ArchiveReader>(std::move(file), name, limits);
+// The archive, if it is one of torch.save; WrongFile when it holds something else.
+std::shared_ptr<ArchiveReader> openSaved(const Bytes& file, const std::string& name,
+                                         const ArchiveLimits& limits) {
+  std::shared_ptr<ArchiveReader> archive;
+  try {
+    archive = std::make_shared<ArchiveReader>(file, name, limits);
+  } catch (const LoadError&) {
+    throwWrongZip(file, name, Wanted::Value, limits);
+    throw;
+  }
+  const bool has_values = archive->has("data.pkl");
+  if (!has_values || archive->has("constants.pkl") || archive->has("bytecode.pkl")) {
+    throwWrongZip(file, name, Wanted::Value, limits);
+  }
+  return archive;
+}
+
+IValue loadArchive(const Bytes& file, const std::string& name, const ArchiveLimits& limits) {
+  const auto archive = openSaved(file, name, limits);
   checkByteOrder(*archive);
   Bytes pickle = readPickle(*archive, "data.pkl");
   ArchiveStorages storages(archive, "data");
@@ -201,9 +219,9 @@ IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limit
   if (LegacyFile::matches(file)) {
     value = LegacyFile(std::move(file), name, limits).load();
   } else if (ArchiveReader::looksLikeZip(file.data)) {
-    value = loadArchive(std::move(file), name, limits);
+    value = loadArchive(file, name, limits);
   } else {
-    throwLoadError("{}: not a file of torch.save", name);
+    throwWrongFile(file, name, Wanted::Value, limits);
   }
   try {
     return TypeClaims().conform(std::move(value), types::Any());

@@ -138,7 +138,10 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
     if (type == nullptr) fail("there is no code for {}", full);
     pushNew(Kind::Type)->type = std::move(type);
   } else {
-    fail("the global {} is not allowed", full);
+    fail(
+        "the global {} is not allowed: it names code of Python, which is never run; save values "
+        "alone, such as module.state_dict()",
+        full);
   }
   globals_.emplace(full, stack_.back());
 }

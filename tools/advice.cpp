@@ -6,52 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "serialization/stored_values.h"
-#include "serialization/torch_save.h"
-
 namespace wick::cli {
 namespace {
-
-constexpr const char* kHowToSave =
-    "in Python make the module, load the weights into it, and write torch.jit.script(module)"
-    ".save(\"model.pt\")";
-
-// The name of a ZIP file's first entry.
-std::string_view firstEntry(std::string_view file) {
-  constexpr size_t kHeader = 30;
-  if (file.size() < kHeader) return "";
-  const size_t length = static_cast<unsigned char>(file[26]) |
-                        static_cast<size_t>(static_cast<unsigned char>(file[27])) << 8;
-  return file.substr(kHeader, length);
-}
-
-// A file of torch.save, looked into as far as values without classes go.
-std::string adviceForSaved(const Bytes& file, const std::string& name) {
-  std::string what =
-      "holds Python objects that torch.save wrote, without the program of any module";
-  try {
-    const IValue value = loadValue(file, name);
-    if (value.isDict() && value.size() > 0) {
-      size_t tensors = 0;
-      std::string first;
-      for (const auto& [key, element] : value.items()) {
-        if (!element.isTensor() || !key.isString()) continue;
-        if (tensors++ == 0) first = key.toString();
-      }
-      if (tensors > 0) {
-        what =
-            fmt::format("holds a state dict, {} tensors ({}, …) without the program that uses them",
-                        tensors, first);
-      }
-    } else if (value.isTensor()) {
-      what = "holds a tensor, no program; it may be an input: --input @" + name;
-      return fmt::format("{} {}", name, what);
-    }
-  } catch (const Error&) {
-    // It holds objects of classes, about which nothing is known here.
-  }
-  return fmt::format("{} {}; {}", name, what, kHowToSave);
-}
 
 bool isWordChar(char c) {
   return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
@@ -138,38 +94,6 @@ std::string undefinedName(const std::string& brief) {
 }
 
 }  // namespace
-
-std::string adviceForFile(const Bytes& file, const std::string& name) {
-  const std::string_view text = file.text();
-  if (text.starts_with("\x93NUMPY")) {
-    return fmt::format("{} is a NumPy array, no program; it may be an input: --input @{}", name,
-                       name);
-  }
-  if (ArchiveReader::looksLikeZip(file.data)) {
-    if (firstEntry(text).ends_with(".npy")) {
-      return fmt::format(
-          "{} is an archive of NumPy arrays, no program; its arrays may be weights or inputs of "
-          "one: "
-          "{}",
-          name, kHowToSave);
-    }
-    try {
-      const ArchiveReader archive(file, name);
-      if (archive.has("data.pkl") && !archive.has("constants.pkl"))
-        return adviceForSaved(file, name);
-    } catch (const LoadError&) {
-      // Then there is nothing more to tell than whoever looked before.
-    }
-    return "";
-  }
-  // The protocol, and a long int of ten bytes: the magic number of torch.save's older form.
-  if (text.starts_with("\x80\x02\x8a\x0a")) return adviceForSaved(file, name);
-  if (text.starts_with("\x80")) {
-    return fmt::format("{} is a Python pickle, which may run anything and is never loaded; {}",
-                       name, kHowToSave);
-  }
-  return "";
-}
 
 std::string adviceForModuleClass(const std::string& source) {
   const std::string module = moduleClass(source);

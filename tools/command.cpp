@@ -18,6 +18,7 @@
 #include "core/tensor.h"
 #include "extensions/plugin.h"
 #include "runtime/interpreter/slow_paths.h"
+#include "serialization/file_kind.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 
@@ -124,7 +125,7 @@ int runCommand(int argc, const char* const* argv) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kRefused);
   } catch (const std::exception& e) {
-    return complain(e.what(), kRefused);
+    return complain(messageFor(e, Interface::CommandLine).c_str(), kRefused);
   } catch (...) {
     return complain("an error of unknown kind", kRefused);
   }

@@ -4,8 +4,12 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <set>
 
+#include "frontend/suggestions.h"
+#include "serialization/file_kind.h"
 #include "serialization/npy.h"
+#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 #include "tools/options.h"
 
@@ -121,8 +125,7 @@ class SpecReader {
     const size_t end = nested_ ? text_.find_first_of(",)]}", at_) : std::string_view::npos;
     std::string path(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
     if (path.empty()) fail("the name of a .npy or .pt file");
-    const bool pickled = path.ends_with(".pt") || path.ends_with(".pth");
-    IValue result = pickled ? loadValue(path) : IValue(loadNpy(path));
+    IValue result = valueIn(path);
     at_ = end == std::string_view::npos ? text_.size() : end;
     return result;
   }
@@ -442,6 +445,12 @@ std::string describeArguments(const FunctionSchema& schema, size_t first) {
   return result;
 }
 
+IValue valueIn(const std::string& path) {
+  Bytes file = mapFile(path);
+  if (contentsOf(file).kind == FileKind::Npy) return loadNpy(std::move(file), path);
+  return loadValue(std::move(file), path);
+}
+
 Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const FunctionSchema& schema,
                               size_t skip, uint64_t seed) {
   InputParser parser(seed);
@@ -455,8 +464,10 @@ Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const Func
     if (!input.name.empty()) {
       argument = findArgument(schema, skip, input.name);
       if (!argument) {
-        throw CommandLineError(
-            fmt::format("--input: there is no argument {}; {}", input.name, all()));
+        std::set<std::string> names;
+        for (size_t i = skip; i < given.size(); ++i) names.insert(schema.arguments()[i].name);
+        throw CommandLineError(fmt::format("--input: there is no argument {}{}; {}", input.name,
+                                           didYouMean(input.name, names), all()));
       }
     } else {
       if (!result.named.empty()) {

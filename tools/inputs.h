@@ -65,6 +65,9 @@ IValue withTensors(IValue value, const Type& type, const std::string& argument);
 // Reads "args" and "kwargs" of a torch.save'd dict; other keys are ignored. Throws LoadError.
 Arguments argumentsFromFile(const std::string& path);
 
+// The array of a .npy file, or the value of a file of torch.save; contents decide. Throws LoadError.
+IValue valueIn(const std::string& path);
+
 // "x: Tensor, alpha: float = 1.0" of the arguments from `first` on.
 std::string describeArguments(const FunctionSchema& schema, size_t first);
 

@@ -11,6 +11,7 @@
 #include "frontend/compile.h"
 #include "runtime/call.h"
 #include "runtime/module_paths.h"
+#include "serialization/file_kind.h"
 #include "serialization/import.h"
 #include "tools/advice.h"
 #include "tools/terminal.h"
@@ -56,21 +57,13 @@ std::shared_ptr<CompilationUnit> compileScript(const std::string& text, const st
   }
 }
 
-// The module of an archive, which `load` makes; `file` gives its bytes when it is not an archive.
-template <class Load, class File>
-Module loadArchive(const std::string& name, Load load, File file) {
-  try {
-    return load();
-  } catch (const LoadError&) {
-    std::string advice;
-    try {
-      advice = adviceForFile(file(), name);
-    } catch (const Error&) {
-      // It cannot even be read, as the first error tells.
-    }
-    if (advice.empty()) throw;
-    throw LoadError(advice);
-  }
+// Whether the bytes may be a script, rather than an archive or a page of the web. Strange characters
+// are the compiler's to complain about, zeros are not.
+bool isScript(const Bytes& file) {
+  const FileKind kind = contentsOf(file).kind;
+  return kind == FileKind::Text || kind == FileKind::Empty ||
+         (kind == FileKind::Unknown && static_cast<unsigned char>(file.text()[0]) < 0x80 &&
+          file.text().find('\0') == std::string_view::npos);
 }
 
 }  // namespace
@@ -82,12 +75,16 @@ std::string readTextFile(const std::string& path) {
 }
 
 LoadedFile LoadedFile::load(const std::string& path) {
-  return load(path, nullptr);
+  return load(path, nullptr, false);
+}
+
+LoadedFile LoadedFile::loadVerified(const std::string& path) {
+  return load(path, nullptr, true);
 }
 
 LoadedFile LoadedFile::loadAsFarAsPossible(const std::string& path) {
   CompileErrors errors = CompileErrors::unlimited();
-  LoadedFile program = load(path, &errors);
+  LoadedFile program = load(path, &errors, false);
   for (const CompileError& error : errors.all()) program.errors_.emplace_back(error.what());
   return program;
 }
@@ -117,35 +114,27 @@ std::string placeOf(GraphFunction& outermost, const Node& node) {
   return path.empty() || location.empty() ? path + location : path + " " + location;
 }
 
-LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors) {
+LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors, bool verified) {
   LoadedFile program;
-  program.path_ = path;
+  program.path_ = path == "-" ? "<standard input>" : path;
   LoadOptions options;
   options.format_version = &program.version_;
   options.compile_errors = errors;
-  const auto script = [&](const std::string& text) {
-    program.unit_ = compileScript(text, program.path_, errors);
-    program.advice_ = adviceForModuleClass(text);
-    return program;
-  };
-  if (path == "-") {
-    program.path_ = "<standard input>";
-    const std::string text = readAll(stdin, program.path_, SIZE_MAX);
-    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-    // A script holds no zero byte, and begins with a character of text.
-    const bool is_text = text.find('\0') == std::string::npos &&
-                         (text.empty() || static_cast<unsigned char>(text[0]) < 0x80);
-    if (is_text && !ArchiveReader::looksLikeZip(bytes)) return script(text);
-    Bytes archive = copyBytes(bytes);
-    program.module_ = loadArchive(
-        program.path_, [&] { return loadModule(archive, program.path_, options); },
-        [&] { return archive; });
-  } else if (path.ends_with(".py")) {
-    return script(readTextFile(path));
+  Bytes archive;
+  if (path == "-" || path.ends_with(".py")) {
+    const std::string text =
+        path == "-" ? readAll(stdin, program.path_, SIZE_MAX) : readTextFile(path);
+    archive = copyBytes(std::as_bytes(std::span(text.data(), text.size())));
+    if (isScript(archive)) {
+      program.unit_ = compileScript(text, program.path_, errors);
+      program.advice_ = adviceForModuleClass(text);
+      return program;
+    }
   } else {
-    program.module_ = loadArchive(
-        path, [&] { return loadModule(path, options); }, [&] { return mapFile(path); });
+    archive = mapFile(path);
   }
+  if (verified && ArchiveReader::looksLikeZip(archive.data)) verifyRecords(archive, program.path_);
+  program.module_ = loadModule(std::move(archive), program.path_, options);
   program.unit_ = compilationUnitOf(program.module_);
   return program;
 }

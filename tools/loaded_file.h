@@ -18,6 +18,8 @@ class LoadedFile {
   // else is a LoadError that says what it is and what to do.
   // Of a script all functions and classes are compiled: CompileError.
   static LoadedFile load(const std::string& path);
+  // The same; before, the contents of each record of an archive are compared with its CRC.
+  static LoadedFile loadVerified(const std::string& path);
   // For verbs that show what there is: functions that do not compile are left, and the errors kept.
   static LoadedFile loadAsFarAsPossible(const std::string& path);
   // Whether a function could be compiled.
@@ -53,7 +55,7 @@ class LoadedFile {
 
  private:
   // With `errors` hands errors of compiling over instead of throwing them.
-  static LoadedFile load(const std::string& path, CompileErrors* errors);
+  static LoadedFile load(const std::string& path, CompileErrors* errors, bool verified);
   Module module_;
   std::shared_ptr<CompilationUnit> unit_;
   int64_t version_ = 0;

@@ -407,7 +407,9 @@ void defineVerbs(CLI::App& app, Options& options) {
   run->add_flag("--memory", options.memory, "report the peak of memory on standard error");
   run->add_flag("--json", options.json, "print the result as JSON, with all elements of tensors");
 
-  verb(checkVerb, "check", "compile everything in a script or archive", either);
+  verb(checkVerb, "check",
+       "compile everything in a script or archive, and compare an archive's records with their CRC",
+       either);
 
   CLI::App* graph = verb(graphVerb, "graph", "print the IR of a method or function", either);
   graph->add_option("--method", options.method, "method of the archive's module (all)");

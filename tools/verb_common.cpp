@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string_view>
@@ -17,7 +16,7 @@
 #include "runtime/device_moves.h"
 #include "runtime/inference.h"
 #include "runtime/threads.h"
-#include "serialization/archive_reader.h"
+#include "serialization/file_kind.h"
 #include "serialization/tensor_files.h"
 #include "tools/terminal.h"
 #include "tools/verbs.h"
@@ -140,12 +139,7 @@ DType dtypeOf(const std::string& name) {
 }
 
 bool isArchiveOfModule(const std::string& path) {
-  Bytes file = mapFile(path);
-  if (!ArchiveReader::looksLikeZip(file.data)) return false;
-  const ArchiveReader archive(std::move(file), path, {}, ArchiveReader::Layout::Flat);
-  return std::ranges::any_of(archive.records(), [](const std::string& record) {
-    return record.ends_with("/constants.pkl");
-  });
+  return contentsOf(mapFile(path)).kind == FileKind::Module;
 }
 
 NamedTensors tensorsOf(const std::string& path) {

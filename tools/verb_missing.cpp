@@ -17,6 +17,7 @@
 #include "ir/operator.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/ops/refusals.h"
+#include "serialization/file_kind.h"
 #include "serialization/import.h"
 #include "tools/json_text.h"
 #include "tools/verbs.h"
@@ -40,7 +41,23 @@ struct Gap {
 struct FileResult {
   std::string path;
   std::map<Gap, std::string> gaps;  // with the whole message
+  bool no_program = false;          // tensors alone, which lack nothing and cannot run
 };
+
+bool holdsTensors(FileKind kind) {
+  switch (kind) {
+    case FileKind::SavedValue:
+    case FileKind::SavedTensor:
+    case FileKind::SavedObjects:
+    case FileKind::Npy:
+    case FileKind::Npz:
+    case FileKind::Safetensors:
+    case FileKind::Gguf:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::string firstLine(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -181,7 +198,12 @@ FileResult examine(const std::string& path) {
   } catch (const RuntimeError& error) {
     note(result, error.brief(), error.what());
   } catch (const LoadError& error) {
-    result.gaps.emplace(Gap{Kind::Unreadable, firstLine(error.what())}, error.what());
+    const auto* wrong = dynamic_cast<const WrongFile*>(&error);
+    result.no_program = wrong && holdsTensors(wrong->kind());
+    const std::string message = messageFor(error, Interface::CommandLine);
+    if (!result.no_program) {
+      result.gaps.emplace(Gap{Kind::Unreadable, firstLine(message)}, message);
+    }
   }
   // One gap may hide others: behind it in its function, and in functions that were never compiled.
   if (!result.gaps.empty() && !path.ends_with(".py")) {
@@ -250,7 +272,8 @@ std::vector<Row> rowsOf(const std::vector<FileResult>& results) {
   return sorted;
 }
 
-std::string asJson(const std::vector<Row>& rows, size_t files, size_t complete) {
+std::string asJson(const std::vector<Row>& rows, size_t files, size_t complete,
+                   const std::vector<std::string>& without_program) {
   nlohmann::ordered_json gaps = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     gaps.push_back({{"kind", kKindNames[static_cast<size_t>(row.gap.kind)]},
@@ -260,11 +283,16 @@ std::string asJson(const std::vector<Row>& rows, size_t files, size_t complete) 
                     {"example", row.example},
                     {"message", row.message}});
   }
-  return jsonLine(nlohmann::ordered_json{{"files", files}, {"complete", complete}, {"gaps", gaps}});
+  return jsonLine(nlohmann::ordered_json{{"files", files},
+                                         {"complete", complete},
+                                         {"without_program", without_program},
+                                         {"gaps", gaps}});
 }
 
-std::string asTable(const std::vector<Row>& rows, size_t files, size_t complete) {
+std::string asTable(const std::vector<Row>& rows, size_t files, size_t complete,
+                    const std::vector<std::string>& without_program) {
   std::string text = fmt::format("{} of {} files lack nothing\n", complete, files);
+  for (const std::string& path : without_program) text += path + " holds no program\n";
   if (rows.empty()) return text;
   text += "\nunblocks  files  kind        name\n";
   for (const Row& row : rows) {
@@ -278,15 +306,21 @@ std::string asTable(const std::vector<Row>& rows, size_t files, size_t complete)
 
 void missingVerb(const Options& options) {
   std::vector<FileResult> results;
+  std::vector<std::string> without_program;
   for (const std::string& file : filesOf(options.paths)) {
     if (!fs::exists(file)) throwLoadError("{}: no such file or folder", file);
-    results.push_back(examine(file));
+    FileResult result = examine(file);
+    if (result.no_program) {
+      without_program.push_back(file);
+    } else {
+      results.push_back(std::move(result));
+    }
   }
   const std::vector<Row> rows = rowsOf(results);
   const size_t complete = static_cast<size_t>(
       std::ranges::count_if(results, [](const FileResult& r) { return r.gaps.empty(); }));
-  print(options.json ? asJson(rows, results.size(), complete)
-                     : asTable(rows, results.size(), complete));
+  print(options.json ? asJson(rows, results.size(), complete, without_program)
+                     : asTable(rows, results.size(), complete, without_program));
   if (complete != results.size()) {
     throw UsageError(fmt::format("{} of {} files cannot run as a whole", results.size() - complete,
                                  results.size()));

@@ -118,7 +118,7 @@ class Items {
     return bindArguments(schema_, std::move(arguments), {});
   }
   void read(const std::string& path) {
-    IValue value = path.ends_with(".npy") ? IValue(loadNpy(path)) : loadValue(path);
+    IValue value = valueIn(path);
     if (value.isTensor()) {
       rows_ = value.toTensor();
       if (!rows_.defined() || rows_.dim() == 0) {

@@ -18,6 +18,7 @@
 #include "runtime/device_moves.h"
 #include "runtime/jit_mode.h"
 #include "serialization/export.h"
+#include "serialization/file_kind.h"
 #include "serialization/torch_save.h"
 #include "tools/training_record.h"
 #include "tools/verbs.h"
@@ -240,7 +241,8 @@ TrainingRecord readCheckpoint(const std::string& path, Trainer& trainer,
     try {
       return loadValue(path);
     } catch (const LoadError& error) {
-      throw LoadError(fmt::format("{} is no checkpoint of a training: {}", path, error.what()));
+      throw LoadError(fmt::format("{} is no checkpoint of a training: {}", path,
+                                  messageFor(error, Interface::CommandLine)));
     }
   }();
   const auto part = [&](const char* name) -> IValue {

@@ -34,12 +34,15 @@ def _with_path(file, use):
         return use(copy.name)
 
 
-def load(file, map_location=None):
-    """Reads what torch.save wrote: numbers, strings, tensors, tuples, lists and dicts of them."""
+def load(file, map_location=None, weights_only=True):
+    """Reads what torch.save wrote: numbers, strings, tensors, tuples, lists and dicts of them.
+
+    `weights_only` is for programs that PyTorch runs too: code of a file is never run, True or False.
+    """
     if map_location is not None and not callable(map_location):
         if str(_C.device(map_location)).split(":")[0] != "cpu":
             raise RuntimeError(f"load: only the CPU is known, not {map_location}")
-    return _with_path(file, _C._load_value)
+    return _C._load_value(bytes_in(file) if hasattr(file, "read") else path_of(file))
 
 
 def save(value, file):

@@ -301,6 +301,25 @@ TEST(CapiTest, ModulesAreLoadedFromMemory) {
   EXPECT_THAT(message(), HasSubstr("nothing"));
 }
 
+TEST(CapiTest, FilesOfAnotherKindSayWhatTheyAre) {
+  const auto refusal = [](const std::string& text) {
+    wick_module* none = nullptr;
+    EXPECT_EQ(wick_module_load_memory(text.data(), text.size(), "m.pt", nullptr, &none),
+              WICK_ERROR_LOAD);
+    return message();
+  };
+  EXPECT_EQ(refusal("def f(x):\n    return x\n"),
+            "m.pt is text; if it is a script, wick_compile compiles its text");
+  EXPECT_THAT(refusal("<!doctype html>"), HasSubstr("m.pt is a web page"));
+  EXPECT_THAT(refusal(std::string("\x93NUMPY\x01\0", 8)),
+              HasSubstr("the C interface reads modules alone"));
+  wick_module* none = nullptr;
+  EXPECT_EQ(wick_module_load("/no/such/file.pt", nullptr, &none), WICK_ERROR_LOAD);
+  EXPECT_EQ(message(), "/no/such/file.pt: No such file or directory");
+  EXPECT_EQ(wick_module_load("/tmp", nullptr, &none), WICK_ERROR_LOAD);
+  EXPECT_THAT(message(), HasSubstr("/tmp: Is a folder, not a file"));
+}
+
 TEST(CapiTest, ModulesAreSaved) {
   const wick_limits* no_limits = nullptr;
   const auto module = made<wick_module>(wick_module_load, kDigits, no_limits);

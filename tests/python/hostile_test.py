@@ -2,11 +2,14 @@
 
 import copy
 import ctypes
+import errno
 import gc
 import io
 import os
 import pickle
+import re
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -445,6 +448,78 @@ class Files(Case):
                 use("/tmp/a\0b")
             with self.assertRaises(TypeError):
                 use(3)
+
+    def test_files_that_are_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "näme.pt")
+            for use in (torch.load, wick.load, jit.load, files.load_tensors):
+                with self.assertRaises(FileNotFoundError) as caught:
+                    use(path)
+                self.assertIsInstance(caught.exception, wick.LoadError)
+                self.assertEqual(caught.exception.errno, errno.ENOENT)
+                self.assertEqual(caught.exception.filename, path)
+                self.assertEqual(str(caught.exception),
+                                 f"[Errno 2] No such file or directory: {path!r}")
+                with self.assertRaises(IsADirectoryError) as caught:
+                    use(folder)
+                self.assertIsInstance(caught.exception, wick.LoadError)
+                self.assertEqual(caught.exception.errno, errno.EISDIR)
+                with self.assertRaises(OSError) as caught:
+                    use("/dev/null")
+                self.assertIsInstance(caught.exception, wick.LoadError)
+            if os.geteuid() != 0:  # root may read everything
+                torch.save(1, path)
+                os.chmod(path, 0)
+                with self.assertRaises(PermissionError) as caught:
+                    torch.load(path)
+                self.assertIsInstance(caught.exception, wick.LoadError)
+
+    def test_files_of_another_kind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def written(name, contents):
+                path = os.path.join(folder, name)
+                with open(path, "wb") as file:
+                    file.write(contents)
+                return path
+
+            state = os.path.join(folder, "state.pth")
+            torch.save(nn.Linear(2, 3).state_dict(), state)
+            tensors = os.path.join(folder, "w.safetensors")
+            files.save_tensors({"w": torch.ones(2)}, tensors)
+            module = os.path.join(folder, "module.pt")
+            jit.trace(nn.Linear(2, 2), (torch.ones(1, 2),)).save(module)
+            page = written("page.pt", b"<!doctype html><html>")
+            pointer = written("pointer.pt", b"version https://git-lfs.github.com/spec/v1\noid x\n")
+            script = written("script.pt", b"def f(x):\n    return x\n")
+            pickled = written("net.pt", b"\x80\x02cmodels\nNet\n.")
+            for use, path, message in [
+                (jit.load, state, "holds a state dict, 2 tensors (weight, …) without the program that "
+                                  "uses them; wick.load reads it, and a module's load_state_dict"),
+                (jit.load, tensors, "is a safetensors file: tensors by name, no program; "
+                                    "wick.files.load_tensors reads it"),
+                (torch.load, tensors, "wick.files.load_tensors reads it"),
+                (torch.load, module, "is a program that torch.jit.save wrote; wick.jit.load loads it"),
+                (files.load_tensors, module, "wick.jit.load loads it, and state_dict() has its"),
+                (jit.load, page, "is a web page; download the file again"),
+                (torch.load, page, "is a web page; download the file again"),
+                (files.load_tensors, page, "is a web page; download the file again"),
+                (jit.load, pointer, '"git lfs pull"'),
+                (jit.load, script, "is text; if it is a script, wick.jit.CompilationUnit"),
+                (jit.load, pickled, "is a Python pickle"),
+            ]:
+                with self.assertRaisesRegex(wick.LoadError, "^" + re.escape(path + " ")) as caught:
+                    use(path)
+                self.assertIn(message, str(caught.exception))
+            with open(module, "rb") as file:
+                with self.assertRaisesRegex(wick.LoadError, "^<memory> is a program .*wick.jit.load"):
+                    torch.load(file)
+
+    def test_weights_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "value.pt")
+            torch.save({"a": 1}, path)
+            for choice in (True, False):
+                self.assertEqual(torch.load(path, weights_only=choice), {"a": 1})
 
     def test_files_that_read_text(self):
         for use in (torch.load, jit.load):

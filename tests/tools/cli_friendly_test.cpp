@@ -4,9 +4,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/ivalue.h"
+#include "serialization/archive_reader.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "tests/tools/cli_testing.h"
@@ -181,7 +183,7 @@ TEST(FriendlyCliTest, FilesThatAreNoModulesSayWhatTheyAre) {
   saveValue(state, dict);
   Outcome o = cli({"run", dict});
   EXPECT_EQ(o.code, 1);
-  EXPECT_THAT(o.err, AllOf(HasSubstr("holds a state dict, 1 tensors (fc.weight"),
+  EXPECT_THAT(o.err, AllOf(HasSubstr("holds a state dict, 1 tensor (fc.weight)"),
                            HasSubstr("torch.jit.script(module).save")));
   const std::string tensor = temporary("one.pt");
   saveValue(Tensor::zeros({2}, DType::Float), tensor);
@@ -195,6 +197,85 @@ TEST(FriendlyCliTest, FilesThatAreNoModulesSayWhatTheyAre) {
   EXPECT_THAT(cli({"run", write("arrays.npz", header + "x.npy")}).err,
               HasSubstr("is an archive of NumPy arrays, no program"));
   EXPECT_THAT(cli({"run", write("old.pkl", "\x80\x04K\x01.")}).err, HasSubstr("a Python pickle"));
+}
+
+TEST(FriendlyCliTest, EveryVerbSaysWhatAFileIs) {
+  const std::string onnx =
+      write("model.pt", std::string("\x08\x08\x12\x07pytorch\x3a\x02\x0a\x00\x42\x02\x10\x11", 19));
+  const std::string page = write("page.pt", "<html>");
+  const std::string out = temporary("out.pt");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", onnx},
+        {"check", onnx},
+        {"info", onnx},
+        {"graph", onnx},
+        {"convert", onnx, out},
+        {"diff", onnx, kDigits},
+        {"diff", kDigits, onnx},
+        {"train", onnx, "--data", "examples/seven.npy", "--loss", "mse", "--output", out},
+        {"save", onnx, "--output", out},
+        {"run", kDigits, "--input", "@" + onnx}}) {
+    const Outcome o = cli(words);
+    EXPECT_EQ(o.code, 1) << words[0];
+    EXPECT_THAT(o.err, HasSubstr(onnx + " is an ONNX model, which Wick does not run; "));
+    EXPECT_THAT(o.err, Not(HasSubstr("wick::"))) << words[0];
+  }
+  EXPECT_THAT(cli({"missing", page}).out, HasSubstr("is a web page; download the file again"));
+  EXPECT_THAT(cli({"run", "-"}, "", "<" + page).err,
+              HasSubstr("<standard input> is a web page; download the file again"));
+  EXPECT_THAT(cli({"run", write("page.py", "<html>")}).err, HasSubstr("page.py is a web page"));
+}
+
+TEST(FriendlyCliTest, ContentsDecideNotNames) {
+  const std::string archive = temporary("digits.py");
+  std::filesystem::copy_file(kDigits, archive, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(cli({"run", archive, "--input", kSeven}).code, 0);
+  const std::string array = temporary("seven.pt");
+  std::filesystem::copy_file("examples/seven.npy", array,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(cli({"run", kDigits, "--input", "@" + array}).code, 0);
+  EXPECT_THAT(cli({"run", write("script.txt", "def main():\n    return 1\n")}).err,
+              HasSubstr("script.txt is text; the name of a script ends in .py"));
+}
+
+TEST(FriendlyCliTest, FilesOfTensorsLackNothing) {
+  const std::string dict = temporary("weights.pt");
+  auto state = makeRef<DictObject>(types::String(), types::Tensor());
+  state->set("w", Tensor::zeros({2}, DType::Float));
+  saveValue(state, dict);
+  const Outcome o = cli({"missing", dict, kDigits});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(o.out, "1 of 1 files lack nothing\n" + dict + " holds no program\n");
+  EXPECT_THAT(cli({"missing", "--json", dict}).out,
+              HasSubstr("\"without_program\":[\"" + dict + "\"]"));
+}
+
+TEST(FriendlyCliTest, CheckFindsDamagedRecords) {
+  std::ifstream file(kDigits, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  ArchiveReader archive = ArchiveReader::open(kDigits);
+  const std::string weights(archive.read("data/0").text().substr(0, 64));
+  const size_t at = bytes.find(weights);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  const std::string damaged = write("damaged.pt", bytes);
+  EXPECT_EQ(cli({"run", damaged, "--input", kSeven}).code, 0);
+  Outcome o = cli({"check", damaged});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("/data/0': the checksum does not match"));
+  o = cli({"check", "-"}, "", "<" + damaged);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("/data/0': the checksum does not match"));
+}
+
+TEST(FriendlyCliTest, WrongNamesOfArgumentsSayWhichAreMeant) {
+  const std::string script =
+      write("named.py", "def main(scale: int, offset: int):\n    return scale\n");
+  const Outcome o = cli({"run", script, "--input", "scael=3"});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err,
+              HasSubstr("there is no argument scael; did you mean 'scale'?; the arguments are: "
+                        "scale: int, offset: int"));
 }
 
 TEST(FriendlyCliTest, ScriptsFromPythonSayWhatToDo) {

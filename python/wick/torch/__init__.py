@@ -347,11 +347,11 @@ def save(value, file):
     files.save(value, file)
 
 
-def load(file, map_location=None):
+def load(file, map_location=None, weights_only=True):
     """Reads what torch.save wrote."""
     from wick import files
 
-    return files.load(file, map_location)
+    return files.load(file, map_location, weights_only)
 
 
 _language_name = "torch"
