@@ -540,6 +540,10 @@ void Block::clear() {
 
 namespace {
 
+bool sameRange(const SourceRange& a, const SourceRange& b) {
+  return a.source() == b.source() && a.start() == b.start() && a.end() == b.end();
+}
+
 using ValueMap = std::unordered_map<Value*, Value*>;
 
 // One map for the whole copy: what blocks define is added to it and never looked up outside, and
@@ -624,6 +628,11 @@ Node* Graph::create(Symbol kind, size_t num_outputs) {
   nodes_.insert(n);
   noteMemory(kNodeBytes);
   n->range_ = current_range_;
+  // A pass makes a node in front of the one that it replaces, with its range: both come from one call.
+  if (insert_before_ && insert_before_->inlined_from_ &&
+      sameRange(insert_before_->range_, n->range_)) {
+    n->inlined_from_ = insert_before_->inlined_from_;
+  }
   for (size_t i = 0; i < num_outputs; ++i) n->addOutput();
   return n;
 }

@@ -42,6 +42,7 @@ bool simplifyPeepholes(Graph& graph) {
 
 bool Peephole::run() {
   return forEachNode(graph_.block(), [&](Node* n) {
+           InsertPointGuard guard(n);
            RangeGuard range(&graph_, n->range());
            if (!rewrite(n)) return false;
            if (n->kind() == prim::If) return true;  // only some of its outputs were replaced

@@ -217,6 +217,7 @@ class TensorRenamer {
     name.pop_back();
     Symbol kind = Symbol::fromQualString(name);
     if (!OperatorRegistry::instance().find(kind, op->schema().overload())) return nullptr;
+    InsertPointGuard guard(n);
     RangeGuard range(&graph_, n->range());
     Value* written = n->input(0);
     Node* made = graph_.create(kind, n->inputs())->insertBefore(n);

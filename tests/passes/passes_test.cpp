@@ -238,6 +238,26 @@ TEST(Inline, FlattensCallsAndRemembersThem) {
   EXPECT_EQ(relu->inlinedFrom()->caller->function, "middle");
 }
 
+// A pass makes a node in front of the one that it replaces.
+TEST(Inline, WhatReplacesANodeIsOfItsCall) {
+  CompilationUnit unit;
+  GraphFunction* inner = unit.createFunction("__torch__.inner", parseGraph(R"(graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  return (%y)
+)"));
+  Graph outer;
+  Value* a = outer.addInput("a");
+  outer.registerOutput(outer.insertCall(inner, std::vector<Value*>{a}));
+  inlineCalls(outer);
+  Node* relu = outer.outputs()[0]->node();
+  ASSERT_NE(relu->inlinedFrom(), nullptr);
+  EXPECT_EQ(outer.create(aten::add, 1)->inlinedFrom(), nullptr);
+  const InsertPointGuard guard(relu);
+  EXPECT_EQ(outer.create(aten::add, 1)->inlinedFrom(), nullptr);
+  const RangeGuard range(&outer, relu->range());
+  EXPECT_EQ(outer.create(aten::add, 1)->inlinedFrom(), relu->inlinedFrom());
+}
+
 ObjectRef moduleWith(TypePtr weight_type, IValue weight) {
   auto type = std::make_shared<ClassType>("__torch__.M", true);
   type->addAttribute("weight", std::move(weight_type), true);
