@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <unordered_map>
 
@@ -38,6 +39,16 @@ struct Result {
   Tensor tensor;
 };
 
+// Behind the name of a dict: the key where it is a word, which may stand in comments of C, else its number.
+std::string keyName(const IValue& key, size_t number) {
+  constexpr size_t kLongest = 64;
+  const auto isWordChar = [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; };
+  const bool word = key.isString() && !key.toString().empty() &&
+                    key.toString().size() <= kLongest &&
+                    std::ranges::all_of(key.toString(), isWordChar);
+  return word ? "_" + key.toString() : std::to_string(number);
+}
+
 // Tensors and numbers of a result, in order. A list may hold itself, or the same list often.
 class Results {
  public:
@@ -57,10 +68,15 @@ class Results {
       for (const IValue& e : value.elements()) {
         collect(e, fmt::format("{}{}", name, i++), depth + 1);
       }
+    } else if (value.isDict()) {
+      size_t i = 0;
+      for (const auto& [key, e] : value.toDict().items()) {
+        collect(e, name + keyName(key, i++), depth + 1);
+      }
     } else {
       throw NotAhead(fmt::format(
-          "the result {} is of type {}; results of compiled models are tensors, numbers, and "
-          "tuples and lists of them",
+          "a part of the result ({}) is of type {}; results of compiled models are tensors, "
+          "numbers, and tuples, lists and dicts of them",
           name, value.tagName()));
     }
   }

@@ -249,7 +249,7 @@ class Recorder {
   [[noreturn]] void fail(const RuntimeError& e) const { throw refusalOf(e, why_); }
   void note(const RuntimeError& e) {
     if (!why_.empty()) return;
-    why_ = "\nA loop cannot stay one: " + e.brief();
+    why_ = "\nA loop cannot stay one: " + withoutDevice(e.brief());
     if (!e.frames().empty()) why_ += "\n" + userRange(e.frames().front().range).highlight();
   }
 

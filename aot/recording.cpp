@@ -11,6 +11,7 @@
 #include "aot/elements.h"
 #include "aot/factorizations.h"
 #include "aot/random.h"
+#include "aot/refusal.h"
 #include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
@@ -50,6 +51,22 @@ void requireDense(const std::string& name, const Tensor& result) {
 
 }  // namespace
 
+std::string withoutDevice(std::string message) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"not available on device ahead", "not available ahead of time"},
+      {"got one on ahead", "got one whose elements are known only when the compiled model runs"},
+      {"found at least two devices, ahead and cpu!",
+       "one is known now, and one only when the compiled model runs"},
+      {" on ahead", ""},
+  };
+  for (const auto& [device, words] : kWords) {
+    for (size_t at = 0; (at = message.find(device, at)) != std::string::npos; at += words.size()) {
+      message.replace(at, device.size(), words);
+    }
+  }
+  return message;
+}
+
 Recording::Recording() : before_(current_recording) {
   current_recording = this;
 }
@@ -59,7 +76,9 @@ Recording::~Recording() {
 
 Recording& Recording::current() {
   if (!current_recording) {
-    throw NotAhead("a tensor of the device 'ahead' is used outside of the build that made it");
+    throw NotAhead(
+        "a tensor that stands for one of the compiled model is used outside of the build that made "
+        "it");
   }
   return *current_recording;
 }

@@ -21,10 +21,10 @@
 
 namespace wick::aot {
 
-// Something cannot be compiled ahead of time.
+// Something cannot be compiled ahead of time. The name of its class stands in front of messages that people read.
 class NotAhead : public RuntimeError {
  public:
-  static constexpr const char* kName = "NotAhead";
+  static constexpr const char* kName = "cannot be compiled ahead of time";
   explicit NotAhead(const std::string& message) : RuntimeError(message, kName) {}
 };
 // Whether the error is one. A program that it goes through makes a RuntimeError of it, which keeps the class's name.

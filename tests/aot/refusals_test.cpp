@@ -250,8 +250,8 @@ TEST(AotRefusalsTest, OperatorsOfTheBuild) {
   } catch (const Error& e) {
     error = e.what();
   }
-  EXPECT_THAT(error, HasSubstr("a tensor of the device 'ahead' is used outside of the build that "
-                               "made it"));
+  EXPECT_THAT(error, HasSubstr("a tensor that stands for one of the compiled model is used outside "
+                               "of the build that made it"));
 }
 
 TEST(AotRefusalsTest, Constants) {
