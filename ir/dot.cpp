@@ -68,8 +68,7 @@ std::string tensorText(const TensorType& type) {
 }
 
 std::string edgeText(const Value& value) {
-  if (const auto* tensor = value.type()->as<TensorType>()) return tensorText(*tensor);
-  return shortened(value.type()->annotation(), kLongText);
+  return wick::edgeText(*value.type());
 }
 
 class DotPrinter {
@@ -364,6 +363,11 @@ class DotPrinter {
 };
 
 }  // namespace
+
+std::string edgeText(const Type& type) {
+  if (const auto* tensor = type.as<TensorType>()) return tensorText(*tensor);
+  return shortened(type.annotation(), kLongText);
+}
 
 std::string printDot(const Graph& graph, const DotOptions& options) {
   const size_t depth = blockDepth(graph);

@@ -84,11 +84,12 @@ std::vector<std::string> namesWithPaths(GraphFunction& outermost,
   return names;
 }
 
-std::string modulePathOf(GraphFunction& outermost, const Node& node) {
-  if (!outermost.isDefined() || !isMethod(outermost)) return "";
+std::string modulePathOf(GraphFunction& outermost, const InlinedCall* call) {
+  if (!call || !outermost.isDefined() || !isMethod(outermost)) return "";
   std::vector<RuntimeError::Frame> frames;
-  SourceRange range = node.range();
-  for (const InlinedCall* call = node.inlinedFrom().get(); call; call = call->caller.get()) {
+  // Within the innermost function no position is asked for.
+  SourceRange range;
+  for (; call; call = call->caller.get()) {
     frames.push_back({call->function, range});
     range = call->call_site;
   }
@@ -98,6 +99,10 @@ std::string modulePathOf(GraphFunction& outermost, const Node& node) {
     if (path) return path->empty() ? "" : path->substr(0, path->size() - 1);
   }
   return "";
+}
+
+std::string modulePathOf(GraphFunction& outermost, const Node& node) {
+  return modulePathOf(outermost, node.inlinedFrom().get());
 }
 
 RuntimeError withModulePaths(const RuntimeError& error, GraphFunction& outermost) {

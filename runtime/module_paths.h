@@ -20,6 +20,8 @@ std::vector<std::string> namesWithPaths(GraphFunction& outermost,
 // The path of the module that a node of `outermost`'s code belongs to; empty for the outermost
 // module itself and where it cannot be told.
 std::string modulePathOf(GraphFunction& outermost, const Node& node);
+// The same for all nodes that were inlined by this call; the path of the outermost module for null.
+std::string modulePathOf(GraphFunction& outermost, const InlinedCall* call);
 
 // The same error with these names.
 RuntimeError withModulePaths(const RuntimeError& error, GraphFunction& outermost);

@@ -4,9 +4,11 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
-#include "frontend/suggestions.h"
+#include "core/suggestions.h"
 #include "serialization/file_kind.h"
 #include "serialization/npy.h"
 #include "serialization/stored_values.h"
@@ -62,6 +64,7 @@ class SpecReader {
       }
     } else {
       input.name = argumentName();
+      value_at_ = at_;
       if (!input.name.empty() && isFillingWord()) {
         input.filling = filling();
       } else {
@@ -75,8 +78,16 @@ class SpecReader {
 
  private:
   [[noreturn]] void fail(const std::string& expected) const {
-    throw CommandLineError(fmt::format("--input: expected {} at column {} of\n  {}\n  {}^",
-                                       expected, at_ + 1, text_, std::string(at_, ' ')));
+    throw CommandLineError(fmt::format("--input: expected {} at column {} of\n  {}\n  {}^{}",
+                                       expected, at_ + 1, text_, std::string(at_, ' '),
+                                       fileAdvice()));
+  }
+  // What to write where the value is the name of a file.
+  std::string fileAdvice() const {
+    const std::string path(text_.substr(value_at_));
+    std::error_code error;
+    if (path.empty() || !std::filesystem::is_regular_file(path, error)) return "";
+    return fmt::format("\n{} is a file; its tensor is written @{}", path, path);
   }
   char peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
@@ -191,10 +202,19 @@ class SpecReader {
       begin = x + 1;
     }
     if (sizes.empty()) return std::nullopt;
+    // Without a dtype the last part is one more size, of float32.
+    int64_t last = 0;
+    const char* const end = w.data() + w.size();
+    if (const auto [stop, error] = std::from_chars(w.data() + begin, end, last);
+        error == std::errc() && stop == end) {
+      sizes.push_back(last);
+      at_ += w.size();
+      return tensor(sizes, DType::Float);
+    }
     const auto dtype = dtypeFromShortName(w.substr(begin));
     if (!dtype) {
       at_ += begin;
-      fail("a dtype (f32, i64, bool, ...)");
+      fail("a dtype (f32, i64, bool, ...) or a size");
     }
     at_ += w.size();
     return tensor(sizes, *dtype);
@@ -349,6 +369,7 @@ class SpecReader {
   std::string_view text_;
   InputParser& maker_;
   size_t at_ = 0;
+  size_t value_at_ = 0;  // behind the argument's name
   int nested_ = 0;
 };
 

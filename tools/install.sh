@@ -3,7 +3,7 @@
 #   include/wick/…                     public headers; #include <wick/wick.h>, for C <wick/capi/wick.h>
 #   lib/libwick.so, lib/libwick-core.so, the same as lib/libwick.a and lib/libwick-core.a, lib/cmake/Wick, lib/pkgconfig
 #   lib/libwick-aot.a, include/wick/aot/…  the runtime of models that were compiled ahead of time
-#   bin/torchscript-cli, and its completions for bash and zsh
+#   bin/torchscript-cli, and its completions for bash, zsh and fish
 # The folder must not exist, or be empty, or hold nothing but an earlier installation, which is
 # replaced. Whatever goes wrong, what was there before stays.
 set -euo pipefail
@@ -96,7 +96,7 @@ substitute() { # TEMPLATE [NAME DESCRIPTION LIBRARY NEEDS]
     "$(file "install/$1")"
 }
 mkdir -p "$new/lib/cmake/Wick" "$new/lib/pkgconfig" "$new/bin" "$new/share/wick" \
-  "$new/share/bash-completion/completions" "$new/share/zsh/site-functions"
+  "$new/share/bash-completion/completions" "$new/share/zsh/site-functions" "$new/share/fish/vendor_completions.d"
 for name in wick wick-core; do
   cp -L "$built/install/lib$name.so" "$new/lib/lib$name.so.$version"
   chmod 755 "$new/lib/lib$name.so.$version"
@@ -117,6 +117,7 @@ cp -L "$cli" "$new/bin/torchscript-cli"
 chmod 755 "$new/bin/torchscript-cli"
 "$cli" completions bash >"$new/share/bash-completion/completions/torchscript-cli"
 "$cli" completions zsh >"$new/share/zsh/site-functions/_torchscript-cli"
+"$cli" completions fish >"$new/share/fish/vendor_completions.d/torchscript-cli.fish"
 cp -L "$(file CHANGELOG.md)" "$new/share/wick/CHANGELOG.md"
 : >"$new/$manifest"
 (cd "$new" && find . ! -type d -printf '%P\n' | sort) >"$new/.files" && mv "$new/.files" "$new/$manifest"

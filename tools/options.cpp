@@ -2,6 +2,7 @@
 #include "tools/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <set>
@@ -14,9 +15,16 @@
 namespace wick::cli {
 namespace {
 
+constexpr const char* kDataHelp =
+    "samples: a file of named tensors (.npz, .pt of torch.save, .safetensors), a folder of .npy "
+    "files, each the tensor "
+    "of its name, or .npy files, the inputs in order and last the targets";
+
 constexpr const char* kInputHelp =
-    "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, filled at "
-    "random; =zeros, =ones, =random or =@x.npy may follow), a file (@x.npy, or @x.pt of "
+    "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, or without "
+    "the "
+    "dtype, which is f32 then; filled at random; =zeros, =ones, =random or =@x.npy may follow), a "
+    "file (@x.npy, or @x.pt of "
     "torch.save), or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). "
     "Where a Tensor is declared, lists of numbers become one: [[1, 2], [3, 4]]";
 
@@ -87,10 +95,18 @@ void addDType(CLI::App& verb, Options& options, const char* help) {
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
 }
 
-void addTolerance(CLI::App& verb, Options& options) {
-  verb.add_option("--tolerance", options.tolerance,
-                  "relative difference up to which numbers count as equal (0)")
+// What values that are compared with recorded ones may be apart.
+void addTolerances(CLI::App& verb, Options& options) {
+  verb.add_option(
+          "--tolerance", options.tolerance,
+          "numbers count as equal up to this share of the largest number in the two tensors (0)")
       ->check(CLI::Range(0.0, 1.0));
+  verb.add_option("--atol", options.atol,
+                  "or up to this difference, plus --rtol times the expected number, as in "
+                  "torch.allclose (0)")
+      ->check(CLI::Range(0.0, 1e300));
+  verb.add_option("--rtol", options.rtol, "share of each expected number (0)")
+      ->check(CLI::Range(0.0, 1e300));
 }
 
 void addInputFlags(CLI::App& verb, Options& options) {
@@ -109,6 +125,64 @@ void addInputFlags(CLI::App& verb, Options& options) {
   addOptimize(verb, options);
 }
 
+void addPrepare(CLI::App& verb, Options& options) {
+  verb.add_flag("--prepare", options.prepare,
+                "optimize for inference first, as an application that serves the archive");
+}
+
+void addGraph(CLI::App* verb, Options& options) {
+  verb->add_option("--method", options.method, "method of the archive's module (all)");
+  verb->add_option("--function", options.function, "function of the script (all)");
+  verb->add_option("--stage", options.stage,
+                   "after this pass or phase; source, specialized (with --input), code, llvm, "
+                   "asm, cuda, ptx, sass, inference or a name that an unknown one lists");
+  addInputs(*verb, options);
+  addOptimize(*verb, options);
+  verb->add_flag(
+      "--dot", options.dot,
+      "Graphviz text of one method (forward) or function, calls inlined unless --stage says "
+      "otherwise: a box a module; with --input edges tell shapes");
+  verb->add_flag("--svg", options.svg, "the picture itself; needs Graphviz's program dot");
+  verb->add_option(
+      "--depth", options.depth,
+      "of pictures: how many levels of modules are opened (as many as fit a screen), or "
+      "all: a box an operator");
+  verb->add_option("--output", options.output_file,
+                   "write to this file; one that ends in .svg or .dot is a picture");
+}
+
+void addBench(CLI::App* verb, Options& options) {
+  addInputFlags(*verb, options);
+  verb->add_flag("--no-prepare", options.no_prepare,
+                 "time the method as it is, as run and profile call it without --prepare");
+  verb->add_option("--concurrency", options.concurrency,
+                   "threads that call the program at the same time, each with --threads threads "
+                   "within an operator (1); times are of single calls, the throughput of all")
+      ->check(CLI::Range(1, 256));
+  verb->add_option("--iterations", options.iterations, "calls to time (as fit into --duration)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_option("--duration", options.duration, "seconds to spend on timed calls (1.5)")
+      ->check(CLI::Range(0.001, 1e6));
+  verb->add_option("--warm-up", options.warm_up, "calls before the timed ones (0.3 s of them)")
+      ->check(CLI::Range(0, 1000000000));
+  verb->add_option("--compare", options.compare, "interpreter: the same without machine code")
+      ->check(CLI::IsMember({"interpreter"}));
+  verb->add_flag("--verbose", options.verbose,
+                 "also tell how much machine code was compiled, and which calls ran it");
+  verb->add_flag("--json", options.json, "print one JSON object");
+}
+
+void addProfile(CLI::App* verb, Options& options) {
+  addInputFlags(*verb, options);
+  verb->add_option("--iterations", options.iterations, "calls to add up (10)")
+      ->check(CLI::Range(1, 1000000));
+  addPrepare(*verb, options);
+  verb->add_option("--top", options.top, "show the N most expensive rows (all)")
+      ->check(CLI::Range(1, 1000000));
+  verb->add_option("--trace", options.trace_file, "write the events as JSON for Perfetto");
+  verb->add_flag("--json", options.json, "print one JSON object");
+}
+
 void addArchiveOutput(CLI::App& verb, Options& options) {
   verb.add_option("--output", options.output_file,
                   "the archive to write (.pt), whole or not at all")
@@ -120,6 +194,10 @@ template <class MakeVerb>
 void addFileVerbs(const MakeVerb& verb, Options& options, const char* either) {
   CLI::App* save = verb(saveVerb, "save", "write an archive that torch.jit.load reads", either);
   addArchiveOutput(*save, options);
+  save->add_option(
+      "--weights", options.weights,
+      "give the module these tensors first (a state of torch.save, .safetensors, .npz, or an "
+      "archive)");
   save->add_flag("--freeze", options.freeze,
                  "make attributes constants, as torch.jit.freeze; sets evaluation mode");
   save->add_flag("--optimize", options.fold,
@@ -136,10 +214,11 @@ void addFileVerbs(const MakeVerb& verb, Options& options, const char* either) {
 
   CLI::App* diff =
       verb(diffVerb, "diff",
-           "compare two archives, or two files of tensors; exit code 1 when they differ",
+           "compare two archives, or two files of tensors, and tell where and by how much they "
+           "differ; exit code 1 when they do",
            "an archive or a file of tensors");
   diff->add_option("other", options.second_file, "what it is compared with")->required();
-  addTolerance(*diff, options);
+  addTolerances(*diff, options);
 
   CLI::App* extract = verb(extractVerb, "extract", "write a submodule as an archive", "model.pt");
   extract->add_option("submodule", options.submodule, "its dotted name (layer1.0)")->required();
@@ -231,11 +310,7 @@ void addTrain(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("train", "train a module, and write it as an archive");
   verb->add_option("file", options.file, "model.pt of torch.jit.save")->required();
   verb->callback([&options] { options.verb = trainVerb; });
-  verb->add_option("--data", train.data,
-                   "samples: a file of named tensors (.npz, .pt of torch.save, .safetensors), or "
-                   ".npy files, the inputs in order and last the targets")
-      ->required()
-      ->expected(1, 64);
+  verb->add_option("--data", train.data, kDataHelp)->required()->expected(1, 64);
   verb->add_option("--target", train.target,
                    "name of the targets in the file (y, target, targets, label or labels)");
   verb->add_option("--loss", train.loss,
@@ -244,7 +319,7 @@ void addTrain(CLI::App& app, Options& options) {
       ->required();
   verb->add_option("--function", options.function, "function of the script of --loss (main)");
   verb->add_option("--method", options.method, "method of the module (a call of the module)");
-  verb->add_option("--weights", train.weights,
+  verb->add_option("--weights", options.weights,
                    "begin with these tensors (a state of torch.save, .safetensors, .npz, or an "
                    "archive) instead of the model's own");
   addArchiveOutput(*verb, options);
@@ -274,6 +349,36 @@ void addTrain(CLI::App& app, Options& options) {
   addThreads(*verb, options, "threads within an operator");
   addOptimize(*verb, options);
   addLimits(*verb, options);
+}
+
+void addEvaluate(CLI::App* verb, Options& options) {
+  TrainOptions& train = options.train;
+  verb->add_option("--data", train.data, kDataHelp)->required()->expected(1, 64);
+  verb->add_option(
+      "--labels", train.target,
+      "name of the labels among these tensors (y, target, targets, label or labels), or a "
+      ".npy file of them");
+  verb->add_option(
+      "--loss", train.loss,
+      "also the mean of a loss: cross_entropy, nll, mse, l1, smooth_l1, bce, "
+      "bce_with_logits, or a script (.py) with a function of the output and the labels");
+  verb->add_option("--loss-function", options.loss_function,
+                   "function of the script of --loss (main)");
+  verb->add_option("--batch-size", train.batch_size, "samples of a call (32)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_option("--method", options.method, "method of the archive's module (forward)");
+  verb->add_option("--function", options.function, "function of the script (main)");
+  addPrepare(*verb, options);
+  addDevice(*verb, options);
+  addTf32(*verb, options);
+  addAutocast(*verb, options);
+  verb->add_flag("--fallback", options.fallback,
+                 "compute operators that the device lacks on the CPU, and say which at the end");
+  addDType(*verb, options, "convert floating parameters, buffers and data: f16, bf16, f32 or f64");
+  addThreads(*verb, options, "threads within an operator");
+  addOptimize(*verb, options);
+  verb->add_option("--seed", options.seed, "where random numbers begin");
+  verb->add_flag("--json", options.json, "print one JSON object");
 }
 
 void addPipeline(CLI::App& app, Options& options, const char* either) {
@@ -346,12 +451,15 @@ void checkTogether(const Options& options) {
   if (options.json && !options.output_file.empty() && options.verb != pipelineVerb) {
     throw CommandLineError("--json and --output exclude each other");
   }
+  if (options.json && !options.expect.empty()) {
+    throw CommandLineError("--json and --expect exclude each other");
+  }
   if (!options.inputs_file.empty() && !options.inputs.empty()) {
     throw CommandLineError("--inputs and --input exclude each other");
   }
   const std::string& output = options.output_file;
   const auto ends = [&](std::string_view suffix) { return output.ends_with(suffix); };
-  if (options.verb == convertVerb) return;
+  if (options.verb == convertVerb || options.verb == graphVerb) return;
   if (writesArchive(options)) {
     if (!ends(".pt") && !ends(".pth")) {
       throw CommandLineError("--output: expected a name that ends in .pt, got " + output);
@@ -394,16 +502,17 @@ void defineVerbs(CLI::App& app, Options& options) {
   };
   const char* either = "model.pt or script.py; - for standard input";
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
-  const auto addPrepare = [&options](CLI::App* sub) {
-    sub->add_flag("--prepare", options.prepare,
-                  "optimize for inference first, as an application that serves the archive");
-  };
-  addPrepare(run);
+  addPrepare(*run, options);
   addInputFlags(*run, options);
   run->add_flag("--detect-anomaly", options.detect_anomaly,
                 "with gradients, and an error at the first operator whose gradient is NaN, which "
                 "names the line of its call");
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
+  run->add_option(
+      "--expect", options.expect,
+      "compare the result with the one in this file (.pt of torch.save, or .npy), and tell "
+      "how they differ instead of showing it; exit code 1 when they do");
+  addTolerances(*run, options);
   run->add_flag("--memory", options.memory, "report the peak of memory on standard error");
   run->add_flag("--json", options.json, "print the result as JSON, with all elements of tensors");
 
@@ -411,18 +520,8 @@ void defineVerbs(CLI::App& app, Options& options) {
        "compile everything in a script or archive, and compare an archive's records with their CRC",
        either);
 
-  CLI::App* graph = verb(graphVerb, "graph", "print the IR of a method or function", either);
-  graph->add_option("--method", options.method, "method of the archive's module (all)");
-  graph->add_option("--function", options.function, "function of the script (all)");
-  graph->add_option("--stage", options.stage,
-                    "after this pass or phase; source, specialized (with --input), code, llvm, "
-                    "asm, cuda, ptx, sass, inference or a name that an unknown one lists");
-  addInputs(*graph, options);
-  addOptimize(*graph, options);
-  graph->add_flag("--dot", options.dot,
-                  "Graphviz text of one method or function, calls inlined unless --stage says "
-                  "otherwise; with --input edges tell shapes");
-  graph->add_flag("--svg", options.svg, "the picture itself; needs Graphviz's program dot");
+  addGraph(verb(graphVerb, "graph", "print the IR of a method or function, or draw it", either),
+           options);
 
   CLI::App* code = verb(codeVerb, "code", "print the source of a method or function", either);
   code->add_option("--method", options.method, "method of the archive's module (all)");
@@ -431,17 +530,11 @@ void defineVerbs(CLI::App& app, Options& options) {
   CLI::App* info = verb(infoVerb, "info", "list methods, parameters and sizes", either);
   info->add_flag("--json", options.json, "print one JSON object");
 
-  CLI::App* bench = verb(benchVerb, "bench", "time repeated calls", either);
-  addInputFlags(*bench, options);
-  bench->add_option("--iterations", options.iterations, "calls to time (as fit into --duration)")
-      ->check(CLI::Range(1, 1000000000));
-  bench->add_option("--duration", options.duration, "seconds to spend on timed calls (1.5)")
-      ->check(CLI::Range(0.001, 1e6));
-  bench->add_option("--warm-up", options.warm_up, "calls before the timed ones (0.3 s of them)")
-      ->check(CLI::Range(0, 1000000000));
-  bench->add_option("--compare", options.compare, "interpreter: the same without machine code")
-      ->check(CLI::IsMember({"interpreter"}));
-  bench->add_flag("--json", options.json, "print one JSON object");
+  addBench(verb(benchVerb, "bench",
+                "time repeated calls, of a module in evaluation mode as an application prepares it "
+                "for inference",
+                either),
+           options);
 
   addBuild(verb(buildVerb, "build", "compile a method or function ahead of time, as C++", either),
            options);
@@ -453,36 +546,79 @@ void defineVerbs(CLI::App& app, Options& options) {
   addLimits(*missing, options);
   missing->callback([&options] { options.verb = missingVerb; });
 
-  CLI::App* profile =
-      verb(profileVerb, "profile", "time and memory of each operator, by source line", either);
-  addInputFlags(*profile, options);
-  profile->add_option("--iterations", options.iterations, "calls to add up (10)")
-      ->check(CLI::Range(1, 1000000));
-  addPrepare(profile);
-  profile->add_option("--trace", options.trace_file, "write the events as JSON for Perfetto");
-  profile->add_flag("--json", options.json, "print one JSON object");
+  addProfile(verb(profileVerb, "profile", "time each operator, by module and line", either),
+             options);
 
   CLI::App* bisect =
       verb(bisectVerb, "bisect", "find the first optimization that changes a result", either);
   addInputFlags(*bisect, options);
-  addTolerance(*bisect, options);
+  bisect
+      ->add_option("--tolerance", options.tolerance,
+                   "numbers count as equal up to this share of the expected one (0)")
+      ->check(CLI::Range(0.0, 1.0));
 
   addTrain(app, options);
+  CLI::App* evaluate =
+      verb(evaluateVerb, "evaluate",
+           "tell how often a model is right over samples with labels, and its loss", either);
+  addEvaluate(evaluate, options);
   addPipeline(app, options, either);
   addFileVerbs(verb, options, either);
 
   CLI::App* completions =
       app.add_subcommand("completions", "print the completions of commands for a shell");
-  completions->add_option("shell", options.shell, "bash or zsh")
+  completions->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completions->callback([&options] { options.verb = completionsVerb; });
   app.add_subcommand("devices", "list the devices that programs can run on")->callback([&options] {
     options.verb = devicesVerb;
   });
-  app.add_subcommand("worker",
-                     "take a command a line as a JSON array of words, and answer with a line")
-      ->callback([&options] { options.verb = workerVerb; });
+  CLI::App* worker = app.add_subcommand(
+      "worker", "take a command a line as a JSON array of words, and answer with a line");
+  worker->footer(
+      "Standard input: a line for each command, the words behind torchscript-cli:\n"
+      "  [\"run\", \"model.pt\", \"--input\", \"1x3xf32\", \"--json\"]\n"
+      "Standard output: a line for each, in the same order, a JSON object:\n"
+      "  {\"exit\": 0, \"stdout\": \"...\", \"stderr\": \"...\"}\n"
+      "\"exit\" is the code that the command would end with (0 done, 1 refused or raised, 2 wrong\n"
+      "usage), the others are the texts that it would print; with --json \"stdout\" is itself "
+      "JSON.\n"
+      "Models and compiled code stay loaded between lines. The worker ends with its input.");
+  worker->callback([&options] { options.verb = workerVerb; });
+}
+
+// The first word that looks like a flag and is none of the verb's, as it was written; or "".
+std::string unknownFlag(const CLI::App& verb, int argc, const char* const* argv,
+                        std::set<std::string>& flags) {
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.insert("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word(argv[i]);
+    if (word == "--") break;
+    const std::string flag = word.substr(0, word.find('='));
+    if (flag.starts_with("--") && !flags.contains(flag)) return flag;
+  }
+  return "";
+}
+
+// What is wrong with a command line, in the words of whoever wrote it.
+std::string complaintOf(const CLI::App& app, int argc, const char* const* argv,
+                        const CLI::Error& error) {
+  std::string message = error.what(), help = "--help";
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (argc < 2 || verb->get_name() != argv[1]) continue;
+    help = verb->get_name() + " --help";
+    std::set<std::string> flags;
+    if (const std::string flag = unknownFlag(*verb, argc, argv, flags); !flag.empty()) {
+      message = fmt::format("{} has no flag {}{}", verb->get_name(), flag, didYouMean(flag, flags));
+    } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+      std::vector<std::string> rest = verb->remaining();
+      message = fmt::format("not expected: {}", fmt::join(rest, " "));
+    }
+  }
+  return message + "\nSee torchscript-cli " + help + ".";
 }
 
 constexpr const char* kAbout = "Runs, checks and shows TorchScript programs and archives.";
@@ -502,7 +638,7 @@ Options parseOptions(int argc, const char* const* argv) {
     app.exit(e, text, errors);
     throw HelpRequested{text.str()};
   } catch (const CLI::Error& e) {
-    throw CommandLineError(std::string(e.what()) + "\nSee torchscript-cli --help.");
+    throw CommandLineError(complaintOf(app, argc, argv, e));
   }
   checkTogether(options);
   return options;

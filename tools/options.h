@@ -34,6 +34,7 @@ struct Options {
   std::string architectures;             // of build for CUDA: "sm_80,sm_90"; empty: the usual ones
   bool embed_weights = false;            // in the library rather than beside it
   std::string submodule;                 // dotted name of the one that is extracted
+  std::string weights;                   // state that the module gets first; empty: its own
   bool freeze = false;                   // save makes attributes constants
   bool fold = false;                     // and folds and joins layers
   std::string dtype;                     // of floating parameters and buffers; empty: as they are
@@ -44,21 +45,30 @@ struct Options {
   uint64_t memory_limit = 0;    // bytes; 0: none but what the machine has
   int iterations = 0;           // 0: as many as fit into the duration
   double duration = 0;          // seconds; 0: a second and a half
+  int concurrency = 1;          // threads of bench that call the program at the same time
+  bool no_prepare = false;      // bench runs the program as it is
+  bool verbose = false;         // bench tells what was compiled
   std::string compare;          // what bench also measures; empty or "interpreter"
   int warm_up = -1;             // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
   bool svg = false;
-  bool eval = false;             // the module in evaluation mode
+  std::string depth;  // of modules in pictures: a number, "all", or empty: as fits a screen
+  bool eval = false;  // the module in evaluation mode
   std::optional<uint64_t> seed;  // of random numbers; the program's and the inputs' own without
   std::string shell;             // whose completions are printed
   bool memory = false;           // run reports its peak
   bool prepare = false;          // run prepares the method for inference first
   std::string stage;             // of the graph; empty: as the front end made it
   std::string optimize;          // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
-  double tolerance = 0;          // relative, of results that bisect compares
+  std::string expect;            // result that run compares its own with; empty: none
+  double tolerance = 0;          // relative, of values that are compared
+  double atol = 0;               // absolute, of values that are compared
+  double rtol = 0;               // relative to each expected number
   std::string trace_file;        // where profile writes its events
-  TrainOptions train;
+  int top = 0;                   // rows that profile shows; 0: all
+  TrainOptions train;            // of evaluate its data, target, loss and batch_size
+  std::string loss_function;     // of the script of evaluate's --loss; empty: main, or the only one
   PipelineOptions pipeline;
   std::string device;     // where module, arguments and new tensors are; empty: the CPU
   std::string tf32;       // what may round factors of float32 on the device

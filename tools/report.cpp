@@ -154,6 +154,13 @@ std::string formatBytes(double bytes) {
   return fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
+std::string formatDuration(double seconds) {
+  const auto s = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
+  if (s < 60) return fmt::format("{}s", s);
+  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+}
+
 double peakResidentBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -170,8 +177,15 @@ double residentBytes() {
 std::string describePlans(GraphFunction& function) {
   const GraphExecutor::Statistics s = GraphExecutor::of(function).statistics();
   if (s.plans == 0) return "";
-  return fmt::format("{} plan{} ({} codes): {} hits, {} profiled runs, {} bail-outs", s.plans,
-                     s.plans == 1 ? "" : "s", s.codes, s.hits, s.profiled, s.bail_outs);
+  const auto counted = [](uint64_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  return fmt::format(
+      "code for the types of its arguments: {} ({} of it); {} found theirs there, {} came before "
+      "it "
+      "was made, and {} had to leave it",
+      counted(s.plans, "version"), counted(s.codes, "piece"), counted(s.hits, "call"), s.profiled,
+      s.bail_outs);
 }
 
 }  // namespace wick::cli

@@ -15,11 +15,14 @@ std::string report(const IValue& value);
 
 // "44.7 MB".
 std::string formatBytes(double bytes);
+// "8s", "3m20s", "1h05m".
+std::string formatDuration(double seconds);
 // Of this process.
 double peakResidentBytes();
 // What it has now, without the files that are mapped; 0 where the system does not tell.
 double residentBytes();
-// "1 plan (2 codes): 11 hits, 1 profiled run, 0 bail-outs"; empty for a function without plans.
+// How many calls ran code that was made for the types of their arguments, in words; empty for a function without
+// such code.
 std::string describePlans(GraphFunction& function);
 
 }  // namespace wick::cli

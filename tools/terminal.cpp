@@ -98,6 +98,26 @@ std::string paint(FILE* stream, Paint how, std::string_view text) {
   return out;
 }
 
+bool ProgressLine::hasTerminal() {
+  return isatty(STDERR_FILENO) != 0;
+}
+
+void ProgressLine::show(const std::function<std::string()>& text) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!shown_ || now < next_) return;
+  next_ = now + std::chrono::milliseconds(100);
+  std::fputs(("\r\x1b[K" + text()).c_str(), stderr);
+  std::fflush(stderr);
+  there_ = true;
+}
+
+void ProgressLine::clear() {
+  if (!there_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  there_ = false;
+}
+
 std::string paintError(FILE* stream, std::string_view message) {
   std::string shown = shownOn(stream, message);
   if (!showsColors(stream)) return shown;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace wick::cli {
@@ -40,5 +41,18 @@ inline double microseconds(std::chrono::steady_clock::duration d) {
 // Milliseconds that one call of `f` takes.
 double timeOnce(const std::function<void()>& f);
 Timings timeRepeatedly(const std::function<void()>& f, const TimingPlan& plan);
+
+struct TimedTogether {
+  Timings times;   // of all calls, each as its thread saw it
+  double seconds;  // from the first call to the end of the last one
+};
+// Each function is called again and again by a thread of its own, all at the same time, under the caller's
+// settings and budget. Each thread warms up by itself; `plan.iterations` calls are shared by all. What a call
+// raises ends the others, and is raised here.
+TimedTogether timeTogether(const std::vector<std::function<void()>>& callers,
+                           const TimingPlan& plan);
+
+// "12.3 ms" and the like in 3 digits or more: what takes any time is never shown as 0.
+std::string formatMilliseconds(double milliseconds);
 
 }  // namespace wick::cli

@@ -13,7 +13,6 @@ struct TrainOptions {
   std::vector<std::string> validation_data;  // the same
   std::string target;                        // name of the targets; empty: the usual ones
   std::string loss;                          // a name, "model", or a script
-  std::string weights;                       // state that the module begins with; empty: its own
   std::string optimizer = "adamw";
   // Settings of the optimizer; those that are not given are PyTorch's.
   std::optional<double> lr, momentum, dampening, weight_decay, eps, alpha, lr_decay;

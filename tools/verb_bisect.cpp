@@ -10,6 +10,7 @@
 #include "core/optimization_limit.h"
 #include "passes/pipeline.h"
 #include "tools/bisect.h"
+#include "tools/comparison.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -23,7 +24,8 @@ struct Outcome {
 
 bool same(const Outcome& a, const Outcome& b, double tolerance) {
   if (a.result.has_value() != b.result.has_value()) return false;
-  return a.result ? agree(*a.result, *b.result, tolerance) : a.error == b.error;
+  if (!a.result) return a.error == b.error;
+  return differences(*a.result, *b.result, {.relative = tolerance}, "").empty();
 }
 
 Outcome runAt(const Options& options, OptimizationLevel level) {

@@ -138,6 +138,10 @@ DType dtypeOf(const std::string& name) {
   return name == "f64" ? DType::Double : DType::Float;
 }
 
+Tolerance toleranceOf(const Options& options) {
+  return {options.tolerance, options.atol, options.rtol};
+}
+
 bool isArchiveOfModule(const std::string& path) {
   return contentsOf(mapFile(path)).kind == FileKind::Module;
 }
@@ -145,6 +149,16 @@ bool isArchiveOfModule(const std::string& path) {
 NamedTensors tensorsOf(const std::string& path) {
   if (!isArchiveOfModule(path)) return loadTensors(path);
   return namedTensors(LoadedFile::load(path).module().stateDict());
+}
+
+void loadWeights(const LoadedFile& program, const std::string& path) {
+  auto state = makeRef<DictObject>(types::String(), types::Tensor());
+  for (const auto& [name, tensor] : tensorsOf(path)) state->set(IValue(name), IValue(tensor));
+  try {
+    program.module().loadStateDict(IValue(std::move(state)));
+  } catch (const UsageError& error) {
+    throw UsageError(path + ": " + error.what());
+  }
 }
 
 void print(const std::string& text) {

@@ -90,10 +90,39 @@ std::string zshCompletions(const std::vector<VerbWords>& verbs) {
       names, cases);
 }
 
+// For single quotes of fish, where a backslash means something, too.
+std::string quotedForFish(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string fishCompletions(const std::vector<VerbWords>& verbs) {
+  std::string text = "# Completions of torchscript-cli for fish.\n";
+  for (const VerbWords& verb : verbs) {
+    text += fmt::format("complete -c torchscript-cli -f -n __fish_use_subcommand -a {} -d '{}'\n",
+                        verb.name, quotedForFish(verb.help));
+  }
+  for (const VerbWords& verb : verbs) {
+    for (const auto& [flag, help] : verb.flags) {
+      text += fmt::format(
+          "complete -c torchscript-cli -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
+          verb.name, flag.substr(2), quotedForFish(help));
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 void completionsVerb(const Options& options) {
-  print(options.shell == "bash" ? bashCompletions(listVerbs()) : zshCompletions(listVerbs()));
+  const std::vector<VerbWords> verbs = listVerbs();
+  print(options.shell == "bash"  ? bashCompletions(verbs)
+        : options.shell == "zsh" ? zshCompletions(verbs)
+                                 : fishCompletions(verbs));
 }
 
 }  // namespace wick::cli

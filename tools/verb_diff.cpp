@@ -2,10 +2,12 @@
 // and function by function, and the values of attributes by name. Other files by their tensors.
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "serialization/export.h"
+#include "tools/comparison.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -14,37 +16,11 @@ namespace {
 // What differs, one line each.
 using Lines = std::vector<std::string>;
 
-// The largest difference of two tensors of one shape and dtype, as far as numbers say it.
-double largestDifference(const Tensor& a, const Tensor& b, double& scale) {
-  const Tensor x = a.to(DType::Double).contiguous(), y = b.to(DType::Double).contiguous();
-  double largest = 0;
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const double p = x.data<double>()[i], q = y.data<double>()[i];
-    if (p == q || (std::isnan(p) && std::isnan(q))) continue;
-    const double d = std::abs(p - q);
-    largest = std::isnan(d) ? HUGE_VAL : std::max(largest, d);
-    scale = std::max({scale, std::abs(p), std::abs(q)});
-  }
-  return largest;
-}
-
-std::string compareTensors(const Tensor& a, const Tensor& b, double tolerance) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? "" : "a tensor and none";
-  if (a.describe() != b.describe()) return fmt::format("{} and {}", a.describe(), b.describe());
-  if (IValue(a).equals(IValue(b))) return "";
-  if (isComplex(a.dtype())) return "the numbers differ";
-  double scale = 0;
-  const double difference = largestDifference(a, b, scale);
-  if (difference == 0 || difference <= tolerance * scale) return "";
-  return fmt::format("the numbers differ by up to {:.3g}", difference);
-}
-
-std::string compareValues(const IValue& a, const IValue& b, double tolerance) {
-  if (a.tag() != b.tag()) return fmt::format("{} and {}", a.tagName(), b.tagName());
-  if (a.isTensor()) return compareTensors(a.toTensor(), b.toTensor(), tolerance);
-  if (a.isObject()) return "";  // its parts are compared by name, and its class as code
-  const std::string x = a.repr(), y = b.repr();
-  return x == y ? "" : fmt::format("{} and {}", a.shortRepr(), b.shortRepr());
+// One thing by its name; objects are compared by their parts, and their classes as code.
+void compareValues(const std::string& name, const IValue& a, const IValue& b,
+                   const Tolerance& tolerance, Lines& lines) {
+  if (a.isObject() && b.isObject()) return;
+  std::ranges::move(differences(a, b, tolerance, name), std::back_inserter(lines));
 }
 
 template <class T, class F>
@@ -54,8 +30,8 @@ void compareMaps(const std::map<std::string, T>& a, const std::map<std::string, 
     auto it = b.find(name);
     if (it == b.end()) {
       lines.push_back(fmt::format("{}: only in {}", name, options.file));
-    } else if (const std::string how = compare(value, it->second); !how.empty()) {
-      lines.push_back(fmt::format("{}: {}", name, how));
+    } else {
+      compare(name, value, it->second);
     }
   }
   for (const auto& [name, value] : b) {
@@ -109,14 +85,14 @@ void compareModules(const LoadedFile& a, const LoadedFile& b, const Options& opt
   }
   compareMaps(
       pieces(a.module()), pieces(b.module()), options,
-      [](const std::string& x, const std::string& y) {
-        return std::string(x == y ? "" : "the code differs");
+      [&](const std::string& name, const std::string& x, const std::string& y) {
+        if (x != y) lines.push_back(name + ": the code differs");
       },
       lines);
-  compareMaps(
-      attributes(a.module()), attributes(b.module()), options,
-      [&](const IValue& x, const IValue& y) { return compareValues(x, y, options.tolerance); },
-      lines);
+  const auto values = [&](const std::string& name, const IValue& x, const IValue& y) {
+    compareValues(name, x, y, toleranceOf(options), lines);
+  };
+  compareMaps(attributes(a.module()), attributes(b.module()), options, values, lines);
 }
 
 std::map<std::string, Tensor> byName(const NamedTensors& tensors) {
@@ -133,17 +109,18 @@ void diffVerb(const Options& options) {
     compareModules(LoadedFile::load(options.file), LoadedFile::load(options.second_file), options,
                    lines);
   } else {
-    compareMaps(
-        byName(tensorsOf(options.file)), byName(tensorsOf(options.second_file)), options,
-        [&](const Tensor& x, const Tensor& y) { return compareTensors(x, y, options.tolerance); },
-        lines);
+    const auto values = [&](const std::string& name, const Tensor& x, const Tensor& y) {
+      compareValues(name, IValue(x), IValue(y), toleranceOf(options), lines);
+    };
+    compareMaps(byName(tensorsOf(options.file)), byName(tensorsOf(options.second_file)), options,
+                values, lines);
   }
   if (lines.empty()) return;
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   print(text);
-  throwRuntimeError("{} and {} differ in {} {}", options.file, options.second_file, lines.size(),
-                    lines.size() == 1 ? "thing" : "things");
+  throw UsageError(fmt::format("{} and {} differ in {} {}", options.file, options.second_file,
+                               lines.size(), lines.size() == 1 ? "thing" : "things"));
 }
 
 }  // namespace wick::cli

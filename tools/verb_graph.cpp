@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <unordered_map>
 
+#include "core/output_file.h"
 #include "ir/dot.h"
 #include "ir/printer.h"
 #include "passes/inline_calls.h"
@@ -15,6 +17,7 @@
 #include "runtime/native/native_compiler.h"
 #include "tools/graphviz.h"
 #include "tools/kernel_text.h"
+#include "tools/module_picture.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -137,52 +140,76 @@ void describeInputs(Graph& graph, const Options& options, const LoadedFile& prog
   propagateTypes(graph);
 }
 
-std::string pictureOf(const Options& options, const std::string& stage, const LoadedFile& program,
-                      GraphFunction& function) {
-  DotOptions dot;
-  std::string text;
-  if (stage == kSpecialized) {
-    text = printDot(*codeFor(options, program, function, /*needs_arguments=*/true).graph(), dot);
-  } else {
-    std::shared_ptr<Graph> graph = graphAt(stage, program, function);
-    if (options.stage.empty()) inlineCalls(*graph);
-    const bool has_self = program.isArchive() && stage != kInference;
-    if (has_self) dot.self = program.module().object().get();
-    if (stage != kInference && (!options.inputs.empty() || !options.inputs_file.empty())) {
-      describeInputs(*graph, options, program, function);
-    }
-    text = printDot(*graph, dot);
+// --depth: how deep modules are opened; none for as deep as fits, SIZE_MAX for operators.
+std::optional<size_t> depthOf(const Options& options) {
+  if (options.depth.empty()) return std::nullopt;
+  if (options.depth == "all") return SIZE_MAX;
+  size_t depth = 0;
+  const char* end = options.depth.data() + options.depth.size();
+  const auto [stop, error] = std::from_chars(options.depth.data(), end, depth);
+  if (error != std::errc() || stop != end || depth == 0 || depth == SIZE_MAX) {
+    throw CommandLineError("--depth: expected a number of levels from 1 on, or all, got " +
+                           options.depth);
   }
-  return options.svg ? renderSvg(text) : text;
+  return depth;
 }
 
-}  // namespace
+std::shared_ptr<Graph> drawnGraph(const Options& options, const std::string& stage,
+                                  const LoadedFile& program, GraphFunction& function) {
+  if (stage == kSpecialized) {
+    return codeFor(options, program, function, /*needs_arguments=*/true).graph()->copy();
+  }
+  std::shared_ptr<Graph> graph = graphAt(stage, program, function);
+  // What is prepared may be shared.
+  if (stage == kInference) graph = graph->copy();
+  if (options.stage.empty()) inlineCalls(*graph);
+  return graph;
+}
 
-void graphVerb(const Options& options) {
+// Graphviz text.
+std::string pictureOf(const Options& options, const std::string& stage, const LoadedFile& program,
+                      GraphFunction& function) {
+  const std::optional<size_t> depth = depthOf(options);
+  const std::shared_ptr<Graph> graph = drawnGraph(options, stage, program, function);
+  leaveOutChecks(*graph);
+  const bool is_written = stage != kSpecialized && stage != kInference;
+  if (is_written && (!options.inputs.empty() || !options.inputs_file.empty())) {
+    describeInputs(*graph, options, program, function);
+  }
+  if (depth != SIZE_MAX) {
+    ModulePicture picture{depth, {}};
+    if (program.isArchive()) picture.self = program.module();
+    std::string text = modulePicture(*graph, function, picture);
+    if (!text.empty()) return text;
+  }
+  DotOptions dot;
+  if (program.isArchive() && is_written) dot.self = program.module().object().get();
+  return printDot(*graph, dot);
+}
+
+// The stage's name; CommandLineError for one that is not there, or cannot be drawn.
+std::string stageOf(const Options& options, bool draws) {
   const std::string stage = options.stage.empty() ? kSource : options.stage;
   if (stage != kSource && !isCode(stage) && stage != kInference && stage != kSpecialized &&
       stage != kFusion && !isPass(stage)) {
     throw CommandLineError(
         fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
   }
-  const bool draws = options.dot || options.svg;
-  if (draws && isCode(stage)) throw CommandLineError("--dot draws graphs, not instructions");
-  applySettings(options);
-  const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
-  std::vector<GraphFunction*> functions = program.functions(options);
-  // Instead of a function that does not compile, all that do.
+  if (draws && isCode(stage)) {
+    throw CommandLineError(
+        fmt::format("--stage {}: a picture shows graphs, not instructions", stage));
+  }
+  if (!draws && !options.depth.empty()) {
+    throw CommandLineError(
+        "--depth is for pictures: --svg, --dot, or --output with such an ending");
+  }
+  return stage;
+}
+
+// The text of all functions, those that do not compile by name.
+std::string textOfAll(const Options& options, const std::string& stage, const LoadedFile& program,
+                      const std::vector<GraphFunction*>& functions) {
   std::string text;
-  if (functions.size() == 1 && !options.json && options.method.empty() &&
-      options.function.empty() && !program.compiles(*functions[0])) {
-    text = fmt::format("# {} does not compile\n", functions[0]->qualifiedName());
-    functions.clear();
-    for (const auto& function : program.unit().functions()) {
-      if (function->isDefined() && program.compiles(*function)) functions.push_back(function.get());
-    }
-  }
-  if (draws && functions.size() != 1) {
-    throw CommandLineError("--dot draws one graph: name it with --method or --function");
-  }
   for (GraphFunction* function : functions) {
     if (functions.size() > 1 && !program.compiles(*function)) {
       text += fmt::format("# {} does not compile\n", function->qualifiedName());
@@ -194,10 +221,6 @@ void graphVerb(const Options& options) {
       text += textOf(codeFor(options, program, *function, /*needs_arguments=*/false), stage);
       continue;
     }
-    if (draws) {
-      text = pictureOf(options, stage, program, *function);
-      break;
-    }
     std::shared_ptr<const Graph> graph;
     if (stage == kSpecialized) {
       graph = codeFor(options, program, *function, /*needs_arguments=*/true).graph();
@@ -208,7 +231,45 @@ void graphVerb(const Options& options) {
                                   return placeOf(*function, node);
                                 }});
   }
-  print(text);
+  return text;
+}
+
+}  // namespace
+
+void graphVerb(const Options& options) {
+  const std::string& path = options.output_file;
+  const bool svg = options.svg || (!options.dot && path.ends_with(".svg"));
+  const bool draws = svg || options.dot || path.ends_with(".dot");
+  const std::string stage = stageOf(options, draws);
+  applySettings(options);
+  const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
+  std::string text;
+  if (draws) {
+    // One method, as all verbs choose it.
+    GraphFunction& function = program.function(options);
+    function.ensureDefined();
+    text = pictureOf(options, stage, program, function);
+    if (svg) text = renderSvg(text);
+  } else {
+    std::vector<GraphFunction*> functions = program.functions(options);
+    // Instead of a function that does not compile, all that do.
+    if (functions.size() == 1 && options.method.empty() && options.function.empty() &&
+        !program.compiles(*functions[0])) {
+      text = fmt::format("# {} does not compile\n", functions[0]->qualifiedName());
+      functions.clear();
+      for (const auto& function : program.unit().functions()) {
+        if (function->isDefined() && program.compiles(*function)) {
+          functions.push_back(function.get());
+        }
+      }
+    }
+    text += textOfAll(options, stage, program, functions);
+  }
+  if (path.empty()) {
+    print(text);
+  } else {
+    writeFile(path, text);
+  }
   program.tellErrors();
 }
 

@@ -1,7 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
 
+#include "ir/depth.h"
+#include "passes/inline_calls.h"
+#include "passes/node_traits.h"
+#include "serialization/tensor_files.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -17,21 +27,70 @@ std::string signature(const LoadedFile& program, GraphFunction& function, size_t
                      returns);
 }
 
-std::string tensorList(const char* title, const Module::Named<Tensor>& tensors) {
+struct Totals {
   int64_t numbers = 0;
   double bytes = 0;
+  void add(const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    numbers += tensor.numel();
+    bytes += static_cast<double>(tensor.numel()) * static_cast<double>(tensor.itemSize());
+  }
+};
+
+// Of the parameters and buffers of a module and those within.
+Totals totalsOf(const Module& module) {
+  Totals totals;
+  for (const auto& [name, tensor] : module.parameters()) totals.add(tensor);
+  for (const auto& [name, tensor] : module.buffers()) totals.add(tensor);
+  return totals;
+}
+
+// The operators in forward with all that it calls, the most frequent first: each counts once for each line that has it,
+// in branches and loops as well. Empty where there is no forward that compiles.
+std::vector<std::pair<std::string, size_t>> operatorsOf(const LoadedFile& program) {
+  GraphFunction* forward = program.module().findMethod("forward");
+  if (!forward || !program.compiles(*forward)) return {};
+  std::map<std::string, size_t> counts;
+  try {
+    forward->ensureDefined();
+    const std::shared_ptr<Graph> graph = forward->graph()->copy();
+    inlineCalls(*graph);
+    withStackFor(*graph, [&] {
+      forEachNode(graph->block(), [&](const Node* node) {
+        if (node->kind().ns() != "prim") ++counts[std::string(node->kind().qualString())];
+      });
+    });
+  } catch (const CompileError&) {
+    // What does not compile is told elsewhere.
+    return {};
+  }
+  std::vector<std::pair<std::string, size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater<>(), &std::pair<std::string, size_t>::second);
+  return sorted;
+}
+
+std::string operatorsText(const LoadedFile& program) {
+  const auto operators = operatorsOf(program);
+  if (operators.empty()) return "";
+  std::string text = "operators of forward, with what it calls:\n";
+  for (const auto& [name, count] : operators) text += fmt::format("{:>6}  {}\n", count, name);
+  return text;
+}
+
+template <class Tensors>
+std::string tensorList(const char* title, const Tensors& tensors) {
+  Totals totals;
   std::string lines;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) {
       lines += fmt::format("  {}  None\n", name);
       continue;
     }
-    numbers += tensor.numel();
-    bytes += static_cast<double>(tensor.numel()) * static_cast<double>(tensor.itemSize());
+    totals.add(tensor);
     lines += fmt::format("  {}  {}\n", name, tensor.describe());
   }
-  return fmt::format("{}: {} tensors, {} numbers, {}\n", title, tensors.size(), numbers,
-                     formatBytes(bytes)) +
+  return fmt::format("{}: {} tensors, {} numbers, {}\n", title, tensors.size(), totals.numbers,
+                     formatBytes(totals.bytes)) +
          lines;
 }
 
@@ -64,9 +123,28 @@ std::string moduleInfo(const LoadedFile& program) {
   const Module::Named<Module> modules = module.modules();
   if (modules.size() > 1) text += fmt::format("submodules: {}\n", modules.size() - 1);
   for (const auto& [name, submodule] : modules) {
-    if (!name.empty()) text += fmt::format("  {}  {}\n", name, submodule.type()->name());
+    if (name.empty()) continue;
+    const Totals totals = totalsOf(submodule);
+    text += fmt::format("  {}  {}", name, submodule.type()->name());
+    if (totals.numbers > 0) {
+      text += fmt::format("  {} numbers, {}", totals.numbers, formatBytes(totals.bytes));
+    }
+    text += "\n";
   }
-  return text;
+  return text + operatorsText(program);
+}
+
+// A file of tensors without a program; nullopt when it is anything else.
+std::optional<NamedTensors> tensorsWithoutProgram(const std::string& path) {
+  std::error_code error;
+  if (path.ends_with(".py") || !std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  try {
+    if (isArchiveOfModule(path)) return std::nullopt;
+    return loadTensors(path);
+  } catch (const LoadError&) {
+    // What it is instead is told when it is loaded as a program.
+    return std::nullopt;
+  }
 }
 
 // The same as JSON.
@@ -86,7 +164,8 @@ nlohmann::json jsonOf(const LoadedFile& program, GraphFunction& function, size_t
           {"returns", one ? schema.returns()[0].type->annotation() : "None"}};
 }
 
-nlohmann::json jsonOf(const Module::Named<Tensor>& tensors) {
+template <class Tensors>
+nlohmann::json listOf(const Tensors& tensors) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [name, tensor] : tensors) {
     nlohmann::json entry = {{"name", name}, {"dtype", nullptr}, {"size", nullptr}};
@@ -119,12 +198,20 @@ nlohmann::json jsonOf(const LoadedFile& program, const Options& options) {
   for (const std::string& name : module.methodNames()) {
     result["methods"].push_back(jsonOf(program, module.method(name), 1));
   }
-  result["parameters"] = jsonOf(module.parameters());
-  result["buffers"] = jsonOf(module.buffers());
+  result["parameters"] = listOf(module.parameters());
+  result["buffers"] = listOf(module.buffers());
   result["submodules"] = nlohmann::json::array();
   for (const auto& [name, submodule] : module.modules()) {
     if (name.empty()) continue;
-    result["submodules"].push_back({{"name", name}, {"class", submodule.type()->name()}});
+    const Totals totals = totalsOf(submodule);
+    result["submodules"].push_back({{"name", name},
+                                    {"class", submodule.type()->name()},
+                                    {"numbers", totals.numbers},
+                                    {"bytes", totals.bytes}});
+  }
+  result["operators"] = nlohmann::json::array();
+  for (const auto& [name, count] : operatorsOf(program)) {
+    result["operators"].push_back({{"name", name}, {"count", count}});
   }
   return result;
 }
@@ -132,10 +219,16 @@ nlohmann::json jsonOf(const LoadedFile& program, const Options& options) {
 }  // namespace
 
 void infoVerb(const Options& options) {
+  const auto printJson = [](const nlohmann::json& json) {
+    print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  };
+  if (const std::optional<NamedTensors> tensors = tensorsWithoutProgram(options.file)) {
+    if (!options.json) return print(tensorList(options.file.c_str(), *tensors));
+    return printJson({{"file", options.file}, {"kind", "tensors"}, {"tensors", listOf(*tensors)}});
+  }
   const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
   if (options.json) {
-    print(jsonOf(program, options).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-          "\n");
+    printJson(jsonOf(program, options));
     program.tellErrors();
     return;
   }

@@ -31,7 +31,7 @@
 #include "streams/schedule/run.h"
 #include "streams/schedule/simulate.h"
 #include "streams/text.h"
-#include "tools/bisect.h"
+#include "tools/comparison.h"
 #include "tools/graphviz.h"
 #include "tools/json_text.h"
 #include "tools/time_pipeline.h"
@@ -289,6 +289,18 @@ struct Outcome {
   int64_t kept = 0;  // of the items, by earlier runs
 };
 
+// The name of the first filter that makes a tensor: what stands in front of it only checks.
+const std::string& firstLayer(const streams::StreamGraph& graph, const streams::Stage& stage) {
+  const auto begin = graph.filters.begin() + static_cast<ptrdiff_t>(stage.first);
+  const auto end = graph.filters.begin() + static_cast<ptrdiff_t>(stage.last);
+  const auto found = std::find_if(begin, end, [](const streams::Filter& filter) {
+    return std::ranges::any_of(filter.outputs, [](const streams::Port& port) {
+      return port.type.find("Tensor") != std::string::npos;
+    });
+  });
+  return (found == end ? begin : found)->name;
+}
+
 std::string stageTable(const Outcome& o) {
   std::string text =
       fmt::format("{:>5}  {:>7}  {:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {}\n", "stage", "filters",
@@ -301,7 +313,7 @@ std::string stageTable(const Outcome& o) {
     text += fmt::format("{:>5}  {:>7}  {:>6}  {:>10.3f}  {:>5.1f}%  {:>8.1f}%  {:>8.1f}%  {}\n",
                         s + 1, stage.last - stage.first, stage.replicas, stage.milliseconds,
                         100 * times.busy_seconds / all, 100 * times.wait_in_seconds / all,
-                        100 * times.wait_out_seconds / all, o.graph.filters[stage.first].name);
+                        100 * times.wait_out_seconds / all, firstLayer(o.graph, stage));
   }
   return text;
 }
@@ -319,6 +331,16 @@ std::string scalingTable(const std::vector<streams::Scaling>& scaling) {
   return text;
 }
 
+// Items a second of calls of the model one after the other; 0: they were not timed.
+double plainItemsPerSecond(const Outcome& o) {
+  return o.costs && o.costs->whole_milliseconds > 0 ? 1e3 / o.costs->whole_milliseconds : 0;
+}
+
+// Whether the stages should be slower than such calls.
+bool plainIsFaster(const Outcome& o) {
+  return o.prediction && o.prediction->items_per_second < plainItemsPerSecond(o);
+}
+
 // Where all items were there before, no time is known.
 Timings latencyOf(const Outcome& o) {
   return Timings(o.run.items > 0 ? o.run.latency_milliseconds : std::vector<double>{0});
@@ -333,20 +355,27 @@ std::string tableOf(const Options& options, const Outcome& o) {
   if (o.processes > 1) text += fmt::format("over                {} processes\n", o.processes);
   if (o.run.items == 0) return text;
   text += stageTable(o);
-  if (o.costs && o.costs->whole_milliseconds > 0) {
-    text += fmt::format("one after the other {:.1f} items a second\n",
-                        1e3 / o.costs->whole_milliseconds);
+  if (const double plain = plainItemsPerSecond(o); plain > 0) {
+    text += fmt::format("one after the other {:.1f} items a second\n", plain);
   }
   text += fmt::format("throughput          {:.1f} items a second\n", o.run.itemsPerSecond());
   if (o.prediction) {
     text +=
         fmt::format("predicted           {:.1f} items a second\n", o.prediction->items_per_second);
   }
-  text += fmt::format("latency             median {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n",
-                      latency.median(), latency.quantile(0.9), latency.quantile(0.99));
+  text +=
+      fmt::format("latency             median {} ms, p90 {} ms, p99 {} ms\n",
+                  formatMilliseconds(latency.median()), formatMilliseconds(latency.quantile(0.9)),
+                  formatMilliseconds(latency.quantile(0.99)));
   if (o.verified > 0) {
     text += fmt::format("verified            {} results, the same bits as calls of the model\n",
                         o.verified);
+  }
+  if (plainIsFaster(o)) {
+    text +=
+        "Plain calls, one after the other, are predicted to be faster here than these stages: use "
+        "no "
+        "pipeline for this model on this machine.\n";
   }
   return text + scalingTable(o.scaling);
 }
@@ -357,7 +386,7 @@ Json jsonOf(const Options& options, const Outcome& o) {
   for (size_t s = 0; s < o.plan.stages.size(); ++s) {
     const streams::Stage& stage = o.plan.stages[s];
     const streams::StageTimes& times = o.run.stages[s];
-    stages.push_back({{"first", o.graph.filters[stage.first].name},
+    stages.push_back({{"first", firstLayer(o.graph, stage)},
                       {"filters", stage.last - stage.first},
                       {"replicas", stage.replicas},
                       {"planned_ms", stage.milliseconds},
@@ -374,6 +403,7 @@ Json jsonOf(const Options& options, const Outcome& o) {
                {"p99_ms", latency.quantile(0.99)}};
   if (o.costs) json["one_by_one_items_per_s"] = 1e3 / std::max(o.costs->whole_milliseconds, 1e-9);
   if (o.prediction) json["predicted_items_per_s"] = o.prediction->items_per_second;
+  if (o.costs && o.prediction) json["plain_calls_are_faster"] = plainIsFaster(o);
   if (o.processes > 1) json["processes"] = o.processes;
   if (o.kept > 0) json["kept"] = o.kept;
   if (o.verified > 0) json["verified"] = o.verified;
@@ -562,9 +592,11 @@ class Runner {
 
   void check(int64_t index, const IValue& result) {
     const IValue once = expected(items_.areGiven() ? items_[index] : items_.example());
-    if (!agree(once, result, 0)) {
+    const std::vector<std::string> lines = differences(result, once, {}, "result");
+    if (!lines.empty()) {
       throw UsageError(
-          fmt::format("--verify: item {}: the pipeline's result differs from the model's", index));
+          fmt::format("--verify: item {}: the pipeline's result differs from the model's\n{}",
+                      index, fmt::join(lines, "\n")));
     }
     ++verified_;
   }

@@ -27,14 +27,34 @@ void writeResult(const IValue& result, const std::string& path) {
   saveNpy(result.toTensor(), path);
 }
 
+IValue expectedResult(const std::string& path) {
+  return path.ends_with(".npy") ? IValue(loadNpy(path)) : loadValue(path);
+}
+
+// UsageError when they differ, which is told before.
+void compareWith(const IValue& expected, const IValue& result, const Options& options) {
+  const std::vector<std::string> lines =
+      differences(result, expected, toleranceOf(options), "result");
+  if (lines.empty()) {
+    return print(fmt::format("the result is as {} expects\n", options.expect));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  print(text);
+  throw UsageError(fmt::format(
+      "the result differs from {} (above: the result, and what was expected)", options.expect));
+}
+
 }  // namespace
 
 void runVerb(const Options& options) {
   applySettings(options);
-  // Whether the result can be written shows before it is computed.
+  // Whether the result can be written, and what is expected can be read, shows before it is computed.
   if (!options.output_file.empty()) {
     const OutputFile probe(options.output_file);
   }
+  std::optional<IValue> expected;
+  if (!options.expect.empty()) expected = expectedResult(options.expect);
   // What is prepared belongs to one object.
   const LoadedFile program =
       options.prepare ? LoadedFile::load(options.file) : loadKept(options.file);
@@ -60,7 +80,7 @@ void runVerb(const Options& options) {
     writeResult(result, options.output_file);
   } else if (options.json) {
     print(jsonText(result) + "\n");
-  } else if (!result.isNone()) {
+  } else if (!expected && !result.isNone()) {
     print(report(result));
   }
   if (options.memory) {
@@ -70,6 +90,7 @@ void runVerb(const Options& options) {
                    .c_str(),
                stderr);
   }
+  if (expected) compareWith(*expected, result, options);
 }
 
 }  // namespace wick::cli

@@ -36,6 +36,11 @@ void saveVerb(const Options& options) {
   { const OutputFile probe(options.output_file); }
   const LoadedFile program = LoadedFile::load(options.file);
   Module module = program.isArchive() ? program.module() : moduleOf(options, program);
+  if (!options.weights.empty()) {
+    if (!program.isArchive())
+      throw CommandLineError("--weights is for archives; a script has no module");
+    loadWeights(program, options.weights);
+  }
   if (!options.dtype.empty()) module.to(dtypeOf(options.dtype));
   if (options.freeze || options.fold) {
     module.eval();

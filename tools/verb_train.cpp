@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +19,9 @@
 #include "serialization/export.h"
 #include "serialization/file_kind.h"
 #include "serialization/torch_save.h"
+#include "tools/report.h"
+#include "tools/samples.h"
+#include "tools/terminal.h"
 #include "tools/training_record.h"
 #include "tools/verbs.h"
 #include "training/trainer.h"
@@ -149,35 +151,15 @@ TrainerSettings settingsOf(const Options& options) {
   return settings;
 }
 
-// A loss of a script: its function of the output and the targets.
-Objective objectiveOf(const Options& options) {
-  const std::string& loss = options.train.loss;
-  if (loss == "model") {
+Objective lossOf(const Options& options) {
+  if (options.train.loss == "model") {
     return Objective([](const IValue&, const Tensor&) { return Tensor(); });
   }
-  if (!loss.ends_with(".py")) return Objective(loss);
-  Options named;
-  named.function = options.function;
-  auto program = std::make_shared<LoadedFile>(LoadedFile::load(loss));
-  GraphFunction* function = &program->function(named);
-  return Objective([program, function, loss](const IValue& output, const Tensor& targets) {
-    const IValue value = program->call({}, *function, {output, targets}, {});
-    WICK_CHECK(value.isTensor() && value.toTensor().defined(), "{} gives {}, expected one Tensor",
-               loss, value.tagName());
-    return value.toTensor();
-  });
+  return objectiveOf(options.train.loss, options.function);
 }
 
-// With --dtype floating-point data are converted, as the parameters are.
 DataSet dataOf(const std::vector<std::string>& paths, const Options& options) {
-  DataSet data = training::loadDataSet(paths, options.train.target);
-  if (options.dtype.empty()) return data;
-  const auto convert = [&](Tensor& t) {
-    if (isFloating(t.dtype())) t = t.to(dtypeOf(options.dtype));
-  };
-  for (auto& [name, tensor] : data.inputs) convert(tensor);
-  convert(data.targets);
-  return data;
+  return samplesOf(paths, options.train.target, options.dtype);
 }
 
 // ---- checkpoints ----
@@ -286,49 +268,31 @@ TrainingRecord readCheckpoint(const std::string& path, Trainer& trainer,
 
 // ---- what is shown ----
 
-std::string duration(double seconds) {
-  const auto s = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
-  if (s < 60) return fmt::format("{}s", s);
-  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
-  return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
-}
-
-// One line that is written over on a terminal; elsewhere a line now and then.
+// On a terminal a line that is written over; elsewhere a line now and then.
 class Progress {
  public:
-  Progress() : terminal_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() { clear(); }
   void show(const Trainer& trainer, const Trainer::Step& step, double samples_per_second,
             double seconds_left) {
+    const auto text = [&] {
+      return fmt::format("epoch {} step {}/{}: loss {:.4g}, {:.0f} samples/s, {} left", step.epoch,
+                         step.number, trainer.allSteps(), step.loss, samples_per_second,
+                         formatDuration(seconds_left));
+    };
+    if (terminal_) return line_.show(text);
     const auto now = Clock::now();
-    const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::seconds(20);
-    if (now - last_ < pause) return;
+    if (now - last_ < std::chrono::seconds(20)) return;
     last_ = now;
-    const std::string text = fmt::format(
-        "epoch {} step {}/{}: loss {:.4g}, {:.0f} samples/s, {} left", step.epoch, step.number,
-        trainer.allSteps(), step.loss, samples_per_second, duration(seconds_left));
-    if (terminal_) {
-      std::fputs(("\r\x1b[K" + text).c_str(), stderr);
-      std::fflush(stderr);
-      shown_ = true;
-    } else {
-      print(text + "\n");
-    }
+    print(text() + "\n");
   }
   void line(const std::string& text) {
     clear();
     print(text + "\n");
   }
-  void clear() {
-    if (!shown_) return;
-    std::fputs("\r\x1b[K", stderr);
-    std::fflush(stderr);
-    shown_ = false;
-  }
+  void clear() { line_.clear(); }
 
  private:
-  bool terminal_;
-  bool shown_ = false;
+  const bool terminal_ = ProgressLine::hasTerminal();
+  ProgressLine line_{terminal_};
   Clock::time_point last_ = Clock::now();
 };
 
@@ -349,7 +313,7 @@ class TrainingRun {
         train_(options.train),
         unit_(program.unit()),
         identity_(identity(options, data)),
-        trainer_(program.module(), std::move(data), objectiveOf(options), settingsOf(options)) {
+        trainer_(program.module(), std::move(data), lossOf(options), settingsOf(options)) {
     if (!train_.validation_data.empty()) {
       trainer_.setValidation(dataOf(train_.validation_data, options));
     }
@@ -479,17 +443,6 @@ class TrainingRun {
   int64_t steps_here_ = 0, epoch_samples_ = 0;
 };
 
-// Begins with the numbers of a file: a state of torch.save, another archive's.
-void loadWeights(const LoadedFile& program, const std::string& path) {
-  auto state = makeRef<DictObject>(types::String(), types::Tensor());
-  for (const auto& [name, tensor] : tensorsOf(path)) state->set(IValue(name), IValue(tensor));
-  try {
-    program.module().loadStateDict(IValue(std::move(state)));
-  } catch (const UsageError& error) {
-    throw UsageError(path + ": " + error.what());
-  }
-}
-
 void checkFlags(const Options& options) {
   const TrainOptions& train = options.train;
   if (train.resume && train.checkpoint.empty()) {
@@ -501,12 +454,7 @@ void checkFlags(const Options& options) {
   if (!train.validation_data.empty() && train.validation > 0) {
     throw CommandLineError("--validation and --validation-data exclude each other");
   }
-  const std::string& loss = train.loss;
-  const auto& names = Objective::names();
-  if (loss != "model" && !loss.ends_with(".py") && std::ranges::find(names, loss) == names.end()) {
-    throw CommandLineError(fmt::format("--loss: expected {}, model or a script (.py), got {}",
-                                       fmt::join(names, ", "), loss));
-  }
+  checkLoss(train.loss, "model");
 }
 
 }  // namespace
@@ -532,7 +480,7 @@ void trainVerb(const Options& options) {
     throw UsageError(options.file + ": a script has no parameters to train; expected an archive");
   }
   if (!options.dtype.empty()) program.module().to(dtypeOf(options.dtype));
-  if (!options.train.weights.empty()) loadWeights(program, options.train.weights);
+  if (!options.weights.empty()) loadWeights(program, options.weights);
   placeOnDevice(options, program, {});
   TrainingRun(options, program, dataOf(options.train.data, options)).run();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "serialization/named_tensors.h"
+#include "tools/comparison.h"
 #include "tools/inputs.h"
 #include "tools/loaded_file.h"
 #include "tools/options.h"
@@ -22,6 +23,7 @@ void bisectVerb(const Options& options);
 void saveVerb(const Options& options);
 void convertVerb(const Options& options);
 void diffVerb(const Options& options);
+void evaluateVerb(const Options& options);
 void extractVerb(const Options& options);
 void trainVerb(const Options& options);
 void pipelineVerb(const Options& options);
@@ -37,10 +39,15 @@ void applySettings(const Options& options);
 void resetSettings();
 // Of --dtype: "f16", "bf16", "f32" or "f64".
 DType dtypeOf(const std::string& name);
+// Of --tolerance, --atol and --rtol.
+Tolerance toleranceOf(const Options& options);
 // Whether the file is an archive of torch.jit.save, by its records.
 bool isArchiveOfModule(const std::string& path);
 // The tensors of such an archive's module (its state), or of a file of tensors.
 NamedTensors tensorsOf(const std::string& path);
+// Gives the archive's module the tensors of a file: a state of torch.save, .safetensors, .npz, or another archive.
+// UsageError that names the file when they do not fit.
+void loadWeights(const LoadedFile& program, const std::string& path);
 // Applies --eval, or says on standard error that the module is in training mode. For verbs that
 // run.
 void applyMode(const Options& options, const LoadedFile& program);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "core/device_backend.h"
 #include "core/error.h"
@@ -65,6 +67,30 @@ DataSet fromNamed(const std::string& path, NamedTensors tensors, const std::stri
   return data;
 }
 
+// The .npy files of a folder by their names, in alphabetical order.
+NamedTensors tensorsOfFolder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".npy") files.push_back(entry->path());
+  }
+  if (error) throw LoadError(fmt::format("{}: cannot be read: {}", path, error.message()));
+  if (files.empty()) {
+    throw UsageError(fmt::format(
+        "{}: the folder holds no .npy files; expected one for each input, and one for the "
+        "targets",
+        path));
+  }
+  std::ranges::sort(files);
+  NamedTensors tensors;
+  for (const fs::path& file : files) {
+    tensors.emplace_back(file.stem().string(), loadNpy(file.string()));
+  }
+  return tensors;
+}
+
 }  // namespace
 
 DataSet DataSet::at(const Tensor& indices) const {
@@ -100,7 +126,11 @@ DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& ta
     if (paths[0].ends_with(".npy")) {
       throw UsageError(paths[0] + " holds one tensor; give the file of the targets behind it");
     }
-    data = fromNamed(paths[0], loadTensors(paths[0]), target);
+    std::error_code error;
+    data = fromNamed(paths[0],
+                     std::filesystem::is_directory(paths[0], error) ? tensorsOfFolder(paths[0])
+                                                                    : loadTensors(paths[0]),
+                     target);
   } else {
     for (const std::string& path : paths) {
       if (!path.ends_with(".npy")) {

@@ -29,9 +29,9 @@ struct Arguments {
   Kwargs named;
 };
 
-// One file of tensors by name (.npz, .safetensors, a dict of torch.save), where `target` names
-// the targets (empty: y, target, targets, label or labels) and all others are inputs; or several
-// .npy files, the inputs in order and last the targets. LoadError for what cannot be read;
+// One file of tensors by name (.npz, .safetensors, a dict of torch.save) or a folder of .npy files, each of which is
+// the tensor of its name, where `target` names the targets (empty: y, target, targets, label or labels) and all others
+// are inputs; or several .npy files, the inputs in order and last the targets. LoadError for what cannot be read;
 // UsageError when names or numbers of samples do not fit.
 DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& target);
 

@@ -40,6 +40,13 @@ def right_classes(output: Tensor, target: Tensor):
     counted = target != -100
     right = (output.argmax(1 if output.dim() > 1 else 0) == target) & counted
     return torch.stack([right.sum(), counted.sum()])
+def right_among(output: Tensor, target: Tensor, most: int):
+    if target.is_floating_point():
+        target = target.argmax(1)
+    counted = target != -100
+    dim = 1 if output.dim() > 1 else 0
+    found = output.topk(min(most, output.size(dim)), dim)[1] == target.unsqueeze(dim)
+    return torch.stack([(found.any(dim) & counted).sum(), counted.sum()])
 def right_decisions(output: Tensor, target: Tensor, threshold: float):
     return ((output > threshold) == (target > 0.5)).sum()
 )";
@@ -178,6 +185,13 @@ Tensor Objective::right(const IValue& output, const Tensor& targets) const {
   }
   const double threshold = known_->kind == Kind::Logits ? 0.0 : 0.5;
   return callFunction(functionNamed("right_decisions"), {out, targets, threshold}).toTensor();
+}
+
+Tensor Objective::rightAmong(const IValue& output, const Tensor& targets, int64_t most) const {
+  if (!known_ || known_->kind != Kind::Classes) return {};
+  const GradModeGuard unrecorded(false);
+  return callFunction(functionNamed("right_among"), {tensorOf(output).detach(), targets, most})
+      .toTensor();
 }
 
 std::optional<Objective::Count> Objective::countOf(const Tensor& right, const Tensor& targets) {

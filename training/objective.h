@@ -41,6 +41,9 @@ class Objective {
   // `right` computes it where the output is and waits for nothing; undefined for losses that decide
   // nothing, which have no Count.
   Tensor right(const IValue& output, const Tensor& targets) const;
+  // The same with an output that decides right when the target is among its `most` largest classes. Undefined for losses
+  // that do not decide among classes.
+  Tensor rightAmong(const IValue& output, const Tensor& targets, int64_t most) const;
   static std::optional<Count> countOf(const Tensor& right, const Tensor& targets);
 
  private:

@@ -331,6 +331,13 @@ void InterpreterState::callObserved(const Code& code, const Instruction& instruc
                                     Prepare&& prepare) {
   size_t allocated = allocatedBytes();
   auto begin = std::chrono::steady_clock::now();
+  const auto tell = [&](const Operator* op, IValue* arguments, size_t count, uint64_t& borrowed) {
+    auto prepared = prepare(op, arguments, count, borrowed);
+    const auto before = std::chrono::steady_clock::now();
+    observer_->calling({arguments, count});
+    begin += std::chrono::steady_clock::now() - before;
+    return prepared;
+  };
   const auto report = [&](bool failed) {
     auto end = std::chrono::steady_clock::now();
     auto bytes = static_cast<int64_t>(allocatedBytes()) - static_cast<int64_t>(allocated);
@@ -341,7 +348,7 @@ void InterpreterState::callObserved(const Code& code, const Instruction& instruc
   };
   try {
     // Groups that did not run go on with their operators, which are reported.
-    if (!callAny(code, instruction, r, prepare)) return;
+    if (!callAny(code, instruction, r, tell)) return;
   } catch (...) {
     report(true);
     throw;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 
 #include "ir/graph.h"
 
@@ -23,6 +24,9 @@ struct OperatorCall {
 class OperatorObserver {
  public:
   virtual ~OperatorObserver() = default;
+  // Told before a call of its arguments, on the thread that makes it; the time that this takes is not the
+  // call's. A group that did not run after all is not told to called().
+  virtual void calling(std::span<const IValue> /*arguments*/) {}
   virtual void called(const OperatorCall& call) = 0;
 };
 

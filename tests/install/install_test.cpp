@@ -86,7 +86,8 @@ TEST_F(InstalledTest, HoldsWhatItShould) {
         "lib/cmake/Wick/WickConfig.cmake", "lib/pkgconfig/wick.pc", "bin/torchscript-cli",
         "lib/libwick-aot.a", "include/wick/aot/wick_aot.h",
         "share/bash-completion/completions/torchscript-cli",
-        "share/zsh/site-functions/_torchscript-cli", "share/wick/CHANGELOG.md"}) {
+        "share/zsh/site-functions/_torchscript-cli",
+        "share/fish/vendor_completions.d/torchscript-cli.fish", "share/wick/CHANGELOG.md"}) {
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   }
   // Public headers only: nothing of the interpreter, the IR or the front end.

@@ -129,7 +129,7 @@ TEST(FriendlyCliTest, ColorsAreForTerminals) {
 }
 
 TEST(FriendlyCliTest, PicturesShowWeightsConstantsShapesAndModules) {
-  Outcome o = cli({"graph", kDigits, "--method", "forward", "--dot", "--input", "1x1x28x28xf32"});
+  Outcome o = cli({"graph", kDigits, "--dot", "--depth", "all", "--input", "1x1x28x28xf32"});
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, AllOf(HasSubstr("conv_layers.0.weight\\lfloat32[8, 1, 3, 3]"),
                            HasSubstr("label=\"conv_layers.0\""), HasSubstr("float32[1, 10]"),
@@ -151,7 +151,7 @@ def main(x: Tensor, n: int) -> Tensor:
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, AllOf(HasSubstr("label=\"then\""), HasSubstr("label=\"loop body\""),
                            HasSubstr("min=0.0\\lmax=2.0")));
-  EXPECT_EQ(cli({"graph", kDigits, "--method", "forward", "--dot", "--stage", "code"}).code, 2);
+  EXPECT_EQ(cli({"graph", kDigits, "--dot", "--stage", "code"}).code, 2);
   // Without Graphviz the error says what is missing.
   o = cli({"graph", script, "--function", "main", "--svg"}, "PATH=/nowhere");
   EXPECT_EQ(o.code, 1);
@@ -310,15 +310,110 @@ class Net(nn.Module):
               Not(HasSubstr("imported")));
 }
 
+TEST(FriendlyCliTest, PicturesShowABoxForEachModule) {
+  Outcome o = cli({"graph", kDigits, "--dot", "--input", "1x1x28x28"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("label=\"conv_layers.0\\nConv2d\\n80 parameters\""),
+                           HasSubstr("label=\"float32[1, 10]\""), HasSubstr("label=\"result\""),
+                           Not(HasSubstr("stride"))));
+  o = cli({"graph", kDigits, "--dot", "--depth", "1"});
+  EXPECT_THAT(
+      o.out, AllOf(HasSubstr("label=\"conv_layers\\nSequential"), Not(HasSubstr("conv_layers.0"))));
+  const std::string file = temporary("picture.dot");
+  ASSERT_EQ(cli({"graph", kDigits, "--depth", "1", "--output", file}).code, 0);
+  EXPECT_EQ(readText(file), o.out);
+  // What only checks is left out, of scripts as well.
+  const std::string checks = write("checks.py", R"(
+def main(x: Tensor, n: int) -> Tensor:
+    if x.dim() != 2:
+        raise ValueError("two dimensions")
+    assert n > 0
+    return x.relu()
+)");
+  o = cli({"graph", checks, "--dot"});
+  EXPECT_THAT(o.out, AllOf(HasSubstr("label=\"relu\""), Not(HasSubstr("RaiseException")),
+                           Not(HasSubstr("label=\"then\"")), Not(HasSubstr("dim"))));
+  o = cli({"graph", "tests/nested/data/two_layers.pt", "--dot"});
+  EXPECT_THAT(o.out, AllOf(HasSubstr("layers.0"), HasSubstr("layers.1")));
+}
+
+TEST(FriendlyCliTest, ResultsAreComparedWithRecordedOnes) {
+  const std::string script =
+      write("expected.py", "def main(x: Tensor):\n    return x * 2, {'n': 3}\n");
+  const std::string recorded = temporary("recorded.pt");
+  ASSERT_EQ(cli({"run", script, "--input", "[1., 2.]", "--output", recorded}).code, 0);
+  Outcome o = cli({"run", script, "--input", "[1., 2.]", "--expect", recorded});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("the result is as"));
+  const std::vector<std::string> other = {"run",         script,     "--input",
+                                          "[1., 2.001]", "--expect", recorded};
+  o = cli(other);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.out, HasSubstr("result[0]: 1 of 2 numbers differ, by up to 0.002 at [1] (4.00"));
+  EXPECT_THAT(o.err, AllOf(HasSubstr("the result differs from"), Not(HasSubstr("RuntimeError"))));
+  for (const std::vector<std::string>& within :
+       {std::vector<std::string>{"--tolerance", "1e-3"}, {"--atol", "0.003"}, {"--rtol", "1e-3"}}) {
+    std::vector<std::string> words = other;
+    words.insert(words.end(), within.begin(), within.end());
+    EXPECT_EQ(cli(words).code, 0) << within[0];
+  }
+  EXPECT_EQ(cli({"run", script, "--input", "[1.]", "--expect", temporary("no.pt")}).code, 1);
+}
+
+TEST(FriendlyCliTest, DiffTellsWhereAndByHowMuch) {
+  const std::string a = temporary("a.npy"), b = temporary("b.npy");
+  const std::string script = write("same.py", "def main(x: Tensor):\n    return x\n");
+  ASSERT_EQ(cli({"run", script, "--input", "[[1., 2.], [3., 4.]]", "--output", a}).code, 0);
+  ASSERT_EQ(cli({"run", script, "--input", "[[1., 2.], [3., 4.5]]", "--output", b}).code, 0);
+  const Outcome o = cli({"diff", a, b});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.out,
+              HasSubstr("tensor tensor: 1 of 4 numbers differ, by up to 0.5 at [1, 1] (4 and "
+                        "4.5), relatively by up to 0.111 there"));
+  EXPECT_THAT(o.err, Not(HasSubstr("RuntimeError")));
+  EXPECT_EQ(cli({"diff", a, b, "--atol", "0.5"}).code, 0);
+  EXPECT_EQ(cli({"diff", a, b, "--atol", "0.4", "--rtol", "0.01"}).code, 1);
+}
+
+TEST(FriendlyCliTest, InfoListsTensorsTotalsAndOperators) {
+  Outcome o = cli({"info", kDigits});
+  EXPECT_THAT(o.out, AllOf(HasSubstr("conv_layers.0  __torch__"),
+                           HasSubstr("Conv2d  80 numbers, 320 bytes"),
+                           HasSubstr("operators of forward"), HasSubstr("  aten::conv2d")));
+  const std::string weights = temporary("digits.safetensors");
+  ASSERT_EQ(cli({"convert", kDigits, weights}).code, 0);
+  o = cli({"info", weights});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr(" tensors, "),
+                           HasSubstr("conv_layers.0.weight  float32[8, 1, 3, 3]")));
+  const json all = json::parse(cli({"info", weights, "--json"}).out);
+  EXPECT_EQ(all["kind"], "tensors");
+  EXPECT_FALSE(all["tensors"].empty());
+  // New weights for the same program.
+  const std::string saved = temporary("reweighted.pt");
+  ASSERT_EQ(cli({"save", kDigits, "--weights", weights, "--output", saved}).code, 0);
+  EXPECT_EQ(cli({"diff", kDigits, saved}).code, 0);
+  o = cli({"save", "tests/nested/data/two_layers.pt", "--weights", weights, "--output", saved});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr(weights));
+}
+
+TEST(FriendlyCliTest, TheWorkerTellsItsProtocol) {
+  const Outcome o = cli({"worker", "--help"});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_THAT(o.out,
+              AllOf(HasSubstr("\"exit\""), HasSubstr("\"stdout\""), HasSubstr("\"stderr\"")));
+}
+
 TEST(FriendlyCliTest, CompletionsKnowEveryCommand) {
-  for (const char* shell : {"bash", "zsh"}) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome o = cli({"completions", shell});
     EXPECT_EQ(o.code, 0);
-    for (const char* verb : {"run", "check", "graph", "info", "bench", "--input", "--seed"}) {
+    for (const char* verb : {"run", "check", "graph", "info", "bench", "input", "seed"}) {
       EXPECT_THAT(o.out, HasSubstr(verb));
     }
   }
-  EXPECT_EQ(cli({"completions", "fish"}).code, 2);
+  EXPECT_EQ(cli({"completions", "tcsh"}).code, 2);
 }
 
 }  // namespace

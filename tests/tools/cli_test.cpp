@@ -104,6 +104,21 @@ TEST(CliTest, BuildWritesAModelAheadOfTime) {
   EXPECT_THAT(sized({"--static", "N"}).err, HasSubstr("expected NAME=SIZE"));
   EXPECT_THAT(sized({"--static", "N=2", "--range", "N=1..2"}).err, HasSubstr("given twice"));
 
+  // Nothing of what builds it shows.
+  const std::string quantizes =
+      write("quantizes.py",
+            "def main(x: Tensor):\n    q = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)\n"
+            "    return q.dequantize()\n");
+  const Outcome kind = cli({"build", quantizes, "--input", "3xf32", "--output", folder});
+  EXPECT_EQ(kind.code, 1);
+  EXPECT_THAT(kind.err, AllOf(HasSubstr("cannot be compiled ahead of time: aten::quantize"),
+                              Not(HasSubstr("NotAhead")), Not(HasSubstr("on ahead"))));
+  const std::string named =
+      write("named.py", "def main(x: Tensor):\n    return {'out': x + 1, 'a b': x * 3}\n");
+  ASSERT_EQ(cli({"build", named, "--input", "3xf32", "--output", folder}).code, 0);
+  EXPECT_THAT(readText(folder + "/named.h"), AllOf(HasSubstr("outputs[0] result_out: float32[3]"),
+                                                   HasSubstr("outputs[1] result1: ")));
+
   const Outcome several = cli({"build", kDigits, "--input", "1x1x28x28xf32", "--output", folder,
                                "--name", "several", "--also", "forward 2x1x28x28xf32"});
   EXPECT_EQ(several.code, 0) << several.err;
@@ -524,7 +539,8 @@ TEST(CliTest, GraphShowsEveryStage) {
   EXPECT_THAT(specialized("3xf32"), AllOf(HasSubstr("aten::add"), Not(HasSubstr("aten::mul"))));
   EXPECT_THAT(specialized("3xf64"), AllOf(HasSubstr("aten::mul"), Not(HasSubstr("aten::add"))));
   EXPECT_EQ(cli({"graph", asks, "--stage", "specialized"}).code, 2);
-  EXPECT_THAT(cli({"profile", asks, "--input", "3xf32"}).out, HasSubstr("1 plan (1 codes)"));
+  EXPECT_THAT(cli({"profile", asks, "--input", "3xf32"}).out,
+              HasSubstr("code for the types of its arguments: 1 version"));
   EXPECT_THAT(cli({"run", asks, "--input", "3xf32", "--memory"}).err, HasSubstr("peak memory"));
   const Outcome o = cli({"graph", file, "--stage", "nowhere"});
   EXPECT_EQ(o.code, 2);
@@ -557,6 +573,29 @@ TEST(CliTest, ProfileListsOperatorsWithTheirSource) {
   const nlohmann::json row = nlohmann::json::parse(o.out);
   EXPECT_EQ(row["iterations"], 4);
   EXPECT_GE(row["operators"].size(), 2u);
+}
+
+// Layers that were fused and folded are those of their modules.
+TEST(CliTest, ProfileOfWhatIsPreparedNamesModulesAndShapes) {
+  const std::string trace = temporary("prepared.json");
+  Outcome o = cli({"profile", kDigits, "--input", "1x1x28x28", "--prepare", "--iterations", "2",
+                   "--top", "1", "--trace", trace});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("more rows (--top)"), HasSubstr("by operator:")));
+  const nlohmann::json events = nlohmann::json::parse(readText(trace))["traceEvents"];
+  EXPECT_TRUE(std::ranges::any_of(events, [](const nlohmann::json& e) {
+    return e["name"] == "wick::conv2d_fused" && e["args"]["module"] == "conv_layers.0";
+  }));
+  EXPECT_TRUE(std::ranges::any_of(
+      events, [](const auto& e) { return e["name"] == "process_name" && e["ph"] == "M"; }));
+  o = cli({"profile", kDigits, "--input", "1x1x28x28", "--prepare", "--iterations", "2", "--json"});
+  const nlohmann::json all = nlohmann::json::parse(o.out);
+  const auto first = std::ranges::find_if(
+      all["operators"], [](const nlohmann::json& row) { return row["module"] == "conv_layers.0"; });
+  ASSERT_NE(first, all["operators"].end());
+  EXPECT_EQ((*first)["arguments"][0], "float32[1, 1, 28, 28]");
+  EXPECT_FALSE((*first)["other_arguments"]);
+  EXPECT_LE(all["by_operator"].size(), all["operators"].size());
 }
 
 TEST(CliTest, ProfileTellsWhatOperatorsCall) {
@@ -611,12 +650,35 @@ TEST(CliTest, BenchPrintsFigures) {
   EXPECT_EQ(row["threads"], 1);
   EXPECT_EQ(row["iterations"], 10);
   EXPECT_GT(row["prepare_ms"], 0);
-  for (const char* key :
-       {"first_ms", "median_ms", "min_ms", "mean_ms", "p90_ms", "p99_ms", "load_ms", "calls_per_s",
-        "interpreter_median_ms", "peak_rss_mb", "tensor_peak_mb", "tensor_system_mb"}) {
+  for (const char* key : {"first_ms", "median_ms", "min_ms", "mean_ms", "p90_ms", "p99_ms",
+                          "load_ms", "calls_per_s", "p50_ms", "p95_ms", "interpreter_median_ms",
+                          "peak_rss_mb", "tensor_peak_mb", "tensor_system_mb"}) {
     EXPECT_GT(row.at(key).get<double>(), 0) << key;
   }
   EXPECT_EQ(row["system_allocations"], 0);
+  EXPECT_TRUE(row["prepared"]);
+}
+
+TEST(CliTest, BenchSaysWhatItTimes) {
+  const auto bench = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"bench",        kDigits, "--input",   kSeven,
+                                      "--iterations", "6",     "--warm-up", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome o = cli(words);
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.out;
+  };
+  EXPECT_THAT(bench({}), AllOf(HasSubstr("prepared for inference before"), HasSubstr("p95"),
+                               Not(HasSubstr(" 0.000 ")), Not(HasSubstr("machine code"))));
+  EXPECT_THAT(bench({"--no-prepare", "--verbose"}),
+              AllOf(HasSubstr("not prepared for inference: --no-prepare"),
+                    Not(HasSubstr("\nprepare ")), HasSubstr("machine code: ")));
+  EXPECT_THAT(bench({"--concurrency", "2", "--threads", "1"}),
+              HasSubstr("6 calls, 2 at the same time, 1 thread each"));
+  const Outcome raising = cli(
+      {"bench", write("raises.py", "def main():\n    assert False, 'no'\n"), "--concurrency", "3"});
+  EXPECT_EQ(raising.code, 1);
+  EXPECT_THAT(raising.err, HasSubstr("AssertionError: no"));
 }
 
 // Kernels of fusion groups and compiled scalar code alike.

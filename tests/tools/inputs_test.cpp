@@ -100,6 +100,21 @@ TEST(InputsTest, MistakesAreShown) {
   EXPECT_THROW(parse("99999999999x99999999999xf32"), RuntimeError);
 }
 
+TEST(InputsTest, ShapesWithoutDtypeAreFloat32) {
+  EXPECT_EQ(parse("1x3x224x20").toTensor().describe(), "float32[1, 3, 224, 20]");
+  EXPECT_EQ(parse("0x4=ones").toTensor().describe(), "float32[0, 4]");
+  EXPECT_EQ(parse("[2x3, 4]").elements()[0].toTensor().describe(), "float32[2, 3]");
+}
+
+TEST(InputsTest, ForgottenSignsOfFilesAreGuessed) {
+  const std::string path = testing::TempDir() + "/forgotten.npy";
+  saveNpy(Tensor::full({3}, 2, DType::Float), path);
+  EXPECT_THAT(errorOf(path), testing::HasSubstr("is a file; its tensor is written @" + path));
+  EXPECT_THAT(errorOf("x=" + path), testing::HasSubstr("written @" + path));
+  EXPECT_THAT(errorOf(testing::TempDir() + "/other.npy"),
+              testing::Not(testing::HasSubstr("is a file")));
+}
+
 TEST(InputsTest, WhatIsMissingIsListed) {
   FunctionSchema schema = parseSchema("f(Tensor x, int n, float alpha=1.0) -> Tensor");
   EXPECT_EQ(argumentsFromInputs({"2xf32", "3"}, schema, 0).positional.size(), 2u);

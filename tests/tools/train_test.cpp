@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using namespace testing_cli;
 
 // Numbers that look random, the same everywhere.
@@ -346,6 +347,48 @@ TEST(TrainTest, BeginsWithOtherWeights) {
   const Outcome o = cli(arguments);
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(load(out).attr("first").tensor().span<float>()[0], 0.25f);
+}
+
+TEST(TrainTest, ModelsAreEvaluatedOverLabels) {
+  // Six classes, whose numbers are the inputs themselves.
+  const std::string script = write("identity.py", "def main(x: Tensor):\n    return x\n");
+  Tensor x = Tensor::zeros({10, 6}, DType::Float), y = Tensor::zeros({10}, DType::Long);
+  for (int64_t i = 0; i < 10; ++i) {
+    y.data<int64_t>()[i] = i % 6;
+    for (int64_t c = 0; c < 6; ++c) x.data<float>()[6 * i + c] = c == i % 6 ? 1.0f : 0.0f;
+  }
+  // One is second, one is last.
+  x.data<float>()[1] = 2;
+  for (int64_t c = 0; c < 6; ++c) x.data<float>()[6 + c] = c == 1 ? -1.0f : 1.0f;
+  const std::string folder = temporary("samples");
+  std::filesystem::create_directories(folder);
+  saveNpy(x, folder + "/x.npy");
+  saveNpy(y, folder + "/label.npy");
+  Outcome o = cli({"evaluate", script, "--data", folder, "--batch-size", "4", "--json"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  const nlohmann::json row = nlohmann::json::parse(o.out);
+  EXPECT_EQ(row["samples"], 10);
+  EXPECT_NEAR(row["top1"], 0.8, 1e-9);
+  EXPECT_NEAR(row["top5"], 0.9, 1e-9);
+  EXPECT_FALSE(row.contains("loss"));
+  // Labels in a file of their own, and a loss.
+  o = cli({"evaluate", script, "--data", folder + "/x.npy", "--labels", folder + "/label.npy",
+           "--loss", "cross_entropy"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("top-1 accuracy  0.8000  (8 of 10)"),
+                           HasSubstr("top-5 accuracy  0.9000"), HasSubstr("cross_entropy   1.")));
+  // What decides nothing has a loss alone.
+  o = cli({"evaluate", script, "--data", folder + "/x.npy", folder + "/x.npy", "--loss", "mse"});
+  EXPECT_THAT(o.out, AllOf(HasSubstr("mse             0\n"), Not(HasSubstr("accuracy"))));
+  o = cli({"evaluate", script, "--data", folder + "/x.npy", folder + "/x.npy"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("accuracy needs the number of a class for each sample"));
+  EXPECT_EQ(cli({"evaluate", script, "--data", folder, "--labels", "nothing"}).code, 1);
+  y.data<int64_t>()[3] = 6;
+  saveNpy(y, folder + "/label.npy");
+  o = cli({"evaluate", script, "--data", folder});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("sample 3 has the label 6"));
 }
 
 TEST(TrainTest, TheExampleLearnsDigits) {
