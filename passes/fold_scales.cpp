@@ -32,11 +32,13 @@ std::vector<double> doubles(const Value* v, int64_t n, double fallback) {
   return std::vector<double>(t.data<double>(), t.data<double>() + t.numel());
 }
 
+// Elements are read, which tensors on "meta" have not.
 bool isConstantVector(const Value* v, int64_t n, bool optional) {
   std::optional<IValue> c = constantOf(v);
   if (!c) return false;
   if (c->isNone()) return optional;
-  return c->isTensor() && c->toTensor().dim() == 1 && c->toTensor().size(0) == n;
+  return c->isTensor() && c->toTensor().dim() == 1 && c->toTensor().size(0) == n &&
+         c->toTensor().device().isCpu();
 }
 
 // batch_norm(input, weight?, bias?, running_mean?, running_var?, training, momentum, eps,
@@ -82,8 +84,8 @@ std::optional<Tensor> weightToFold(const Node* layer) {
   std::optional<IValue> weight = constantOf(layer->input(1));
   if (!weight || !weight->isTensor() || !weight->toTensor().defined()) return std::nullopt;
   Tensor w = weight->toTensor();
-  const bool fits =
-      isFloating(w.dtype()) && w.dim() >= 2 && isConstantVector(layer->input(2), w.size(0), true);
+  const bool fits = isFloating(w.dtype()) && w.dim() >= 2 && w.device().isCpu() &&
+                    isConstantVector(layer->input(2), w.size(0), true);
   return fits ? std::optional<Tensor>(w) : std::nullopt;
 }
 
