@@ -49,6 +49,7 @@
 #include "runtime/profile.h"
 #include "runtime/run_options.h"
 #include "runtime/threads.h"
+#include "serialization/device_map.h"
 #include "serialization/export.h"
 #include "serialization/load_options.h"
 #include "serialization/tensor_files.h"
@@ -99,10 +100,10 @@ Program compile(const std::string& source, const std::string& file_name = "<stri
 Program trace(const TracedCode& code, const std::vector<IValue>& example_inputs,
               const TraceOptions& options = {});
 
-// Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, or CompileError for the
-// program in the file.
+// Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, CompileError for the
+// program in the file, or RuntimeError when everything goes to a device that this machine lacks.
 //   std::unordered_map<std::string, std::string> extra;
-//   auto model = wick::load("model.pt", {.extra_files = &extra});
+//   auto model = wick::load("model.pt", {.devices = wick::Device("cuda:1"), .extra_files = &extra});
 Module load(const std::string& path, const LoadOptions& options = {});
 // The same from a stream, to its end.
 Module load(std::istream& stream, const LoadOptions& options = {});

@@ -488,7 +488,7 @@ class DefaultEvaluator {
       }
       if (name == "torch.device" && apply.inputs().size() == 1 &&
           apply.inputs()[0].kind() == TK_STRINGLITERAL) {
-        return IValue(wick::Device::parse(StringLiteral(apply.inputs()[0].tree()).text()));
+        return device(apply, StringLiteral(apply.inputs()[0].tree()).text());
       }
       failNoConstant(expr.range());
     }
@@ -498,6 +498,21 @@ class DefaultEvaluator {
     Value* value = sugared->asValue(expr.range(), scratch);
     if (auto constant = constantOf(value)) return *constant;
     failNoConstant(expr.range());
+  }
+
+  // torch.device("name"). The `torch` of archives knows other names for devices.
+  IValue device(const Apply& apply, const std::string& name) const {
+    GraphFunction scratch("default", nullptr);
+    InsertPointGuard guard(scratch.graph()->block());
+    const SourceRange range = apply.range();
+    if (SugaredValuePtr own =
+            resolver_ ? resolver_->resolveValue("torch", scratch, range) : nullptr) {
+      const NamedValue text(range, scratch.graph()->insertConstant(IValue(name)));
+      SugaredValuePtr made =
+          own->attr(range, scratch, "device")->call(range, scratch, {text}, {}, 1);
+      if (auto constant = constantOf(made->asValue(range, scratch))) return *constant;
+    }
+    return IValue(wick::Device::parse(name));
   }
 
   SugaredValuePtr resolve(const Expr& expr, GraphFunction& fn) const {

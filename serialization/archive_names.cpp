@@ -58,11 +58,71 @@ class OperatorOnNumbers : public SugaredValue {
   Symbol symbol_;
 };
 
+// torch.device("cuda:0"): the device that the loader's map puts in its place. Text that is computed, or that
+// names no device, is the operator's.
+class DeviceConstant : public SugaredValue {
+ public:
+  explicit DeviceConstant(std::weak_ptr<SourceImporter> importer)
+      : importer_(std::move(importer)) {}
+  std::string kind() const override { return "type of devices"; }
+  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue> args,
+                       std::vector<NamedValue> kwargs, size_t num_binders) override {
+    if (const std::optional<std::string> name = kwargs.empty() ? nameOf(args) : std::nullopt) {
+      auto importer = importer_.lock();
+      WICK_ASSERT(importer != nullptr, "the importer is gone");
+      if (const std::optional<Device> device = importer->device(*name)) {
+        return std::make_shared<SimpleValue>(fn.graph()->insertConstant(*device));
+      }
+    }
+    return BuiltinFunction(Symbol::fromQualString("aten::device"))
+        .call(range, fn, std::move(args), std::move(kwargs), num_binders);
+  }
+
+ private:
+  // ("cuda:1") or ("cuda", 1).
+  static std::optional<std::string> nameOf(const std::vector<NamedValue>& args) {
+    if (args.empty() || args.size() > 2) return std::nullopt;
+    const std::optional<IValue> name = constantOf(args[0].value);
+    if (!name || !name->isString()) return std::nullopt;
+    if (args.size() == 1) return name->toString();
+    const std::optional<IValue> index = constantOf(args[1].value);
+    if (!index || !index->isInt()) return std::nullopt;
+    return name->toString() + ":" + std::to_string(index->toInt());
+  }
+
+  std::weak_ptr<SourceImporter> importer_;
+};
+
+// x.cuda(): a move to the device that the map puts in the place of "cuda".
+class MoveToCuda : public SugaredValue {
+ public:
+  explicit MoveToCuda(std::weak_ptr<SourceImporter> importer) : importer_(std::move(importer)) {}
+  std::string kind() const override { return "builtin function 'cuda'"; }
+  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue> args,
+                       std::vector<NamedValue> kwargs, size_t num_binders) override {
+    auto importer = importer_.lock();
+    WICK_ASSERT(importer != nullptr, "the importer is gone");
+    constexpr Device kCurrent{DeviceType::CUDA, -1};
+    const Device device = importer->device("cuda").value_or(kCurrent);
+    const char* name = "aten::cuda";
+    if (device != kCurrent && args.size() == 1 && kwargs.empty()) {
+      name = "aten::to";
+      args.emplace_back(range, fn.graph()->insertConstant(device));
+    }
+    return BuiltinFunction(Symbol::fromQualString(name))
+        .call(range, fn, std::move(args), std::move(kwargs), num_binders);
+  }
+
+ private:
+  std::weak_ptr<SourceImporter> importer_;
+};
+
 // `torch` and `ops.ns`: every member is the operator of that name. Unlike the `torch` of programs,
 // printed source spells all operators out, torch.__is__ and torch.append among them.
 class OperatorNamespace : public SugaredValue {
  public:
-  OperatorNamespace(std::string ns, int64_t version) : ns_(std::move(ns)), version_(version) {}
+  OperatorNamespace(std::string ns, SourceImporter& importer)
+      : ns_(std::move(ns)), version_(importer.version()), importer_(importer.weak_from_this()) {}
   std::string kind() const override { return "operator namespace '" + ns_ + "'"; }
   SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
     // The two operators that PyTorch prints under another name, torch.autograd.grad and backward.
@@ -70,6 +130,8 @@ class OperatorNamespace : public SugaredValue {
     if (ns_ == "wick" && (field == "checkpoint" || field == "custom_function")) {
       return std::make_shared<SpecialForm>(Symbol::prim(field));
     }
+    if (ns_ == "aten" && field == "device") return std::make_shared<DeviceConstant>(importer_);
+    if (ns_ == "aten" && field == "cuda") return std::make_shared<MoveToCuda>(importer_);
     const Symbol symbol = Symbol::fromQualString(ns_ + "::" + field);
     if (SugaredValuePtr upgraded = upgradedOperator(symbol, version_)) return upgraded;
     if (OperatorOnNumbers::takes(symbol)) return std::make_shared<OperatorOnNumbers>(symbol);
@@ -80,18 +142,21 @@ class OperatorNamespace : public SugaredValue {
  private:
   std::string ns_;
   int64_t version_;
+  std::weak_ptr<SourceImporter> importer_;
 };
 
 class OpsNamespace : public SugaredValue {
  public:
-  explicit OpsNamespace(int64_t version) : version_(version) {}
+  explicit OpsNamespace(std::weak_ptr<SourceImporter> importer) : importer_(std::move(importer)) {}
   std::string kind() const override { return "operators"; }
   SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
-    return std::make_shared<OperatorNamespace>(field, version_);
+    auto importer = importer_.lock();
+    WICK_ASSERT(importer != nullptr, "the importer is gone");
+    return std::make_shared<OperatorNamespace>(field, *importer);
   }
 
  private:
-  int64_t version_;
+  std::weak_ptr<SourceImporter> importer_;
 };
 
 class ConstantTable : public SugaredValue {
@@ -182,8 +247,8 @@ SugaredValuePtr archiveName(const std::string& name, GraphFunction& fn, const So
   auto constant = [&](IValue value) {
     return std::make_shared<SimpleValue>(fn.graph()->insertConstant(std::move(value)));
   };
-  if (name == "torch") return std::make_shared<OperatorNamespace>("aten", importer.version());
-  if (name == "ops") return std::make_shared<OpsNamespace>(importer.version());
+  if (name == "torch") return std::make_shared<OperatorNamespace>("aten", importer);
+  if (name == "ops") return std::make_shared<OpsNamespace>(importer.weak_from_this());
   if (name == "CONSTANTS") return std::make_shared<ConstantTable>(importer.weak_from_this());
   if (name == "__torch__") return std::make_shared<Namespace>(name, importer.weak_from_this());
   if (name == "inf") return constant(kInf);

@@ -129,8 +129,11 @@ class Evaluator {
     if (apply.callee().kind() == '.' && inputs.size() == 1) {
       Select callee(apply.callee().tree());
       if (isVariable(callee.value(), "torch") && callee.selector().name() == "device") {
-        IValue text = evaluate(inputs[0]);
-        if (text.isString()) return Device::parse(text.toString());
+        const IValue text = evaluate(inputs[0]);
+        if (!text.isString() || !scope_.device) fail(apply);
+        const std::optional<Device> device = scope_.device(text.toString());
+        if (device) return *device;
+        throwCompileError(apply.range(), "{} is no device that is known", text.shortRepr(60));
       }
     }
     fail(apply);

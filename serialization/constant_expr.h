@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "core/ivalue.h"
@@ -14,6 +15,8 @@ struct ConstantScope {
   std::function<IValue(const SourceRange&, const std::string& name)> constant;
   // The type that annotate(T, value) names.
   std::function<TypePtr(const Expr&)> type;
+  // What torch.device("name") is; nullopt when it is no device.
+  std::function<std::optional<Device>(const std::string& name)> device;
 };
 
 // Numbers and their negations, strings, True, False, None, inf, nan, tuples, lists, dicts,

@@ -79,6 +79,7 @@ class ArchiveImporter {
         unit_(std::make_shared<CompilationUnit>()) {}
 
   Module load() {
+    options_.devices.check();
     const int64_t version = readVersion();
     if (options_.format_version != nullptr) *options_.format_version = version;
     checkByteOrder(*archive_);
@@ -89,6 +90,7 @@ class ArchiveImporter {
         },
         version);
     importer_->setMaxClasses(archive_->limits().max_classes);
+    importer_->setDevices(options_.devices);
     importer_->setConstants(readConstants());
     IValue root = unpickle(kDataPickle, "data", objectHooks());
     if (!root.isObject() || !root.toObject().type()->isModule()) {
@@ -121,7 +123,7 @@ class ArchiveImporter {
 
   IValue unpickle(const char* record, const char* folder, UnpicklerHooks hooks) {
     ArchiveStorages storages(archive_, folder);
-    hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
+    hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key); };
     hooks.budget = archive_->budget();
     const Bytes pickle = readPickle(*archive_, record);
     return Unpickler(pickle.data, fmt::format("{}: record '{}'", archive_->name(), record),
@@ -130,7 +132,9 @@ class ArchiveImporter {
   }
 
   std::vector<IValue> readConstants() {
-    IValue constants = unpickle(kConstantsPickle, "constants", objectHooks());
+    UnpicklerHooks hooks = objectHooks();
+    hooks.numbers_stay = true;
+    IValue constants = unpickle(kConstantsPickle, "constants", std::move(hooks));
     if (!constants.isTuple()) failRecord(kConstantsPickle, "expected a tuple");
     try {
       return claims_.conform(std::move(constants), types::Any()).elements();
@@ -141,6 +145,8 @@ class ArchiveImporter {
 
   UnpicklerHooks objectHooks() {
     UnpicklerHooks hooks;
+    hooks.device = [this](const std::string& name) { return options_.devices.find(name); };
+    hooks.device_value = hooks.device;
     hooks.resolve_type = [this](const std::string& name) { return importer_->findType(name); };
     hooks.parse_type = [this](const std::string& text) { return importer_->parseType(text); };
     hooks.new_object = [this](const ClassTypePtr& type) { return makeRef<Object>(type, unit_); };

@@ -18,7 +18,7 @@ namespace wick {
 
 // Loads a module of format version 1 to 10 and compiles all of its code. Throws LoadError for what
 // the archive holds wrongly, CompileError for its source, RuntimeError for what __setstate__
-// raises.
+// raises and when everything goes to a device that this machine lacks.
 Module loadModule(const std::string& path, const LoadOptions& options = {});
 // `name` is what messages call the archive.
 Module loadModule(Bytes file, const std::string& name, const LoadOptions& options = {});

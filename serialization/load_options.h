@@ -7,6 +7,7 @@
 
 #include "runtime/run_options.h"
 #include "serialization/archive_limits.h"
+#include "serialization/device_map.h"
 
 #pragma GCC visibility push(default)
 
@@ -15,6 +16,8 @@ namespace wick {
 class CompileErrors;
 
 struct LoadOptions {
+  // Where tensors go, and the devices that constants of the code and x.cuda() mean.
+  DeviceMap devices{};
   // For the __setstate__ methods that run while loading.
   RunOptions run{};
   // Receives the records extra/NAME by NAME, when not null.

@@ -309,7 +309,7 @@ void Pickler::pushStorage(const Tensor& tensor) {
   pushString("storage");
   pushGlobal("torch", fmt::format("{}Storage", scalarTypeName(tensor.dtype())));
   pushString(std::to_string(index));
-  pushString("cpu");
+  pushString(storage->device().str());
   pushInt(static_cast<int64_t>(storage->bytes() / tensor.itemSize()));
   op(op::kTuple);
   op(op::kBinPersId);
@@ -318,8 +318,11 @@ void Pickler::pushStorage(const Tensor& tensor) {
 }
 
 void Pickler::pushTensor(const Tensor& tensor) {
-  WICK_CHECK(tensor.device().isCpu(), "save: a tensor on {} must be moved to the CPU first{}",
-             tensor.device().str(), where());
+  const Device device = tensor.device();
+  const bool on_meta = device.type == DeviceType::Meta;
+  WICK_CHECK(device.isCpu() || device.isCuda() || (on_meta && tensor.kind() == TensorKind::Dense),
+             "save: a tensor on {} must be moved to the CPU first{}", device.str(), where());
+  if (on_meta && options_.for_python) return pushMeta(tensor);
   if (isQuantized(tensor)) return pushQuantized(tensor);
   if (tensor.kind() == TensorKind::Sparse) return pushSparse(tensor);
   WICK_CHECK(tensor.kind() == TensorKind::Dense, "save: {} tensors cannot be saved{}",
@@ -332,6 +335,18 @@ void Pickler::pushTensor(const Tensor& tensor) {
   pushInts(tensor.strides());
   op(options_.keep_requires_grad && tensor.requiresGrad() ? op::kNewTrue : op::kNewFalse);
   pushHooks();
+  op(op::kTuple);
+  op(op::kReduce);
+}
+
+// Python's side has no storage for tensors without memory.
+void Pickler::pushMeta(const Tensor& tensor) {
+  pushGlobal("torch._utils", "_rebuild_meta_tensor_no_storage");
+  op(op::kMark);
+  pushGlobal("torch", toString(tensor.dtype()));
+  pushInts(tensor.sizes());
+  pushInts(tensor.strides());
+  op(options_.keep_requires_grad && tensor.requiresGrad() ? op::kNewTrue : op::kNewFalse);
   op(op::kTuple);
   op(op::kReduce);
 }

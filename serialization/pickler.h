@@ -36,8 +36,8 @@ class Pickler {
   explicit Pickler(PicklerOptions options = {});
 
   // Throws RuntimeError for what a pickle cannot hold: futures, generators, objects and enums when
-  // Python is to read it, tensors that are not on the CPU, nesting deeper than 1000 levels. The
-  // message says which attribute of which object holds it.
+  // Python is to read it, lazy tensors, nesting deeper than 1000 levels. The message says which attribute of
+  // which object holds it.
   void push(const IValue& value);
   // Ends the pickle and returns its bytes.
   std::string finish();
@@ -55,6 +55,7 @@ class Pickler {
   void pushGlobal(std::string_view module, std::string_view name);
   void pushElements(const std::vector<IValue>& elements);
   void pushTuple(const std::vector<IValue>& elements);
+  void pushMeta(const Tensor& tensor);
   void pushSparse(const Tensor& tensor);
   void pushInts(IntSpan values);
   void pushList(const IValue& value);

@@ -249,6 +249,7 @@ IValue SourceImporter::constantOf(const Expr& expr, const TypePtr& type) {
     return constant(range, name);
   };
   scope.type = [this](const Expr& e) { return typeOf(e); };
+  scope.device = [this](const std::string& name) { return device(name); };
   IValue value = evaluateConstant(expr, scope);
   try {
     return conform(std::move(value), type, Conversions::Python);
@@ -266,6 +267,10 @@ const IValue& SourceImporter::constant(const SourceRange& range, const std::stri
                       constants_.size());
   }
   return constants_[index];
+}
+
+std::optional<Device> SourceImporter::device(const std::string& name) const {
+  return devices_ ? devices_->find(name) : deviceNamed(name);
 }
 
 TypePtr SourceImporter::importClassDef(const std::string& qualified_name,

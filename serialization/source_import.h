@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
 #include "ir/function.h"
+#include "serialization/device_map.h"
 
 namespace wick {
 
@@ -32,6 +34,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
                                                 int64_t version);
   // What CONSTANTS.cN indexes. Set once, before anything that refers to it is compiled.
   void setConstants(std::vector<IValue> constants) { constants_ = std::move(constants); }
+
+  // What devices in the source mean; without, they are what is written. As setConstants().
+  void setDevices(DeviceMap devices) { devices_ = std::move(devices); }
 
   // CompileError for one class more; named tuples, enums and interfaces count. Unlimited at first.
   void setMaxClasses(size_t count) { max_classes_ = count; }
@@ -51,6 +56,8 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
 
   // CONSTANTS.name.
   const IValue& constant(const SourceRange& range, const std::string& name) const;
+  // The device that the source calls by this name; nullopt when it is no device.
+  std::optional<Device> device(const std::string& name) const;
   int64_t version() const { return version_; }
 
  private:
@@ -68,6 +75,7 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
 
   CompilationUnit& unit_;
   std::vector<IValue> constants_;
+  std::optional<DeviceMap> devices_;
   SourceLoader loader_;
   int64_t version_;
   size_t classes_ = 0;

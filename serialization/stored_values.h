@@ -9,11 +9,13 @@
 #include "core/keyed_hash.h"
 #include "serialization/archive_reader.h"
 #include "serialization/archive_writer.h"
+#include "serialization/device_map.h"
 
 namespace wick {
 
 // loadValue (serialization/torch_save.h) of a file in memory. `name` is what messages call it.
-IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits = {});
+IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits = {},
+                 const DeviceMap& devices = {});
 
 // The storages of an archive's tensors: record PREFIX/KEY, each read once. Storages that are
 // aligned lie in the file's mapping; the memory of others is taken from the archive's budget.
@@ -21,7 +23,7 @@ class ArchiveStorages {
  public:
   ArchiveStorages(std::shared_ptr<ArchiveReader> archive, std::string prefix)
       : archive_(std::move(archive)), prefix_(std::move(prefix)) {}
-  Ref<Storage> get(const std::string& key, const std::string& location);
+  Ref<Storage> get(const std::string& key);
 
  private:
   std::shared_ptr<ArchiveReader> archive_;
@@ -29,7 +31,7 @@ class ArchiveStorages {
   KeyedMap<std::string, Ref<Storage>> storages_;
 };
 
-// Writes the storages that a pickler collected as records FOLDER/0, FOLDER/1, …
+// Writes the storages that a pickler collected as records FOLDER/0, FOLDER/1, … from whatever device they are on.
 void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& storages,
                    ArchiveWriter& writer);
 

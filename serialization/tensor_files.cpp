@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "runtime/device_moves.h"
 #include "serialization/file_kind.h"
 #include "serialization/npy.h"
 #include "serialization/npz.h"
@@ -30,6 +31,16 @@ void collect(const IValue& value, const std::string& name, size_t depth, NamedTe
   }
 }
 
+// Tensors of a format that says nothing of devices.
+NamedTensors moved(NamedTensors tensors, const DeviceMap& devices) {
+  const Device device = devices.find("cpu").value_or(Device());
+  if (device.isCpu()) return tensors;
+  std::vector<IValue> values;
+  for (const auto& [name, tensor] : tensors) values.emplace_back(tensor);
+  moveTensors(values, device);
+  return tensors;
+}
+
 }  // namespace
 
 NamedTensors namedTensors(const IValue& value) {
@@ -38,15 +49,17 @@ NamedTensors namedTensors(const IValue& value) {
   return found;
 }
 
-NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits) {
+NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits,
+                         const DeviceMap& devices) {
+  devices.check();
   Bytes file = mapFile(path);
   switch (contentsOf(file, limits).kind) {
     case FileKind::Npy:
-      return {{kSingle, loadNpy(std::move(file), path)}};
+      return moved({{kSingle, loadNpy(std::move(file), path)}}, devices);
     case FileKind::Npz:
-      return loadNpz(std::move(file), path, limits);
+      return moved(loadNpz(std::move(file), path, limits), devices);
     case FileKind::Safetensors:
-      return loadSafetensors(std::move(file), path, limits);
+      return moved(loadSafetensors(std::move(file), path, limits), devices);
     case FileKind::SavedValue:
       break;
     default:
@@ -56,7 +69,7 @@ NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits) {
       }
       throwWrongZip(file, path, Wanted::Tensors, limits);
   }
-  const IValue value = loadValue(std::move(file), path, limits);
+  const IValue value = loadValue(std::move(file), path, limits, devices);
   try {
     return namedTensors(value);
   } catch (const RuntimeError& error) {

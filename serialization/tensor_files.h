@@ -5,6 +5,7 @@
 
 #include "core/ivalue.h"
 #include "serialization/archive_limits.h"
+#include "serialization/device_map.h"
 #include "serialization/named_tensors.h"
 
 #pragma GCC visibility push(default)
@@ -12,9 +13,11 @@
 namespace wick {
 
 // The format is told by the first bytes. The tensor of a .npy file, or a tensor that torch.save
-// wrote by itself, has the name "tensor". Throws LoadError, also when a torch.save file holds
-// anything but tensors in dicts.
-NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits = {});
+// wrote by itself, has the name "tensor". Tensors go where `devices` says; the other formats know no
+// devices, and their tensors count as saved on the CPU. Throws LoadError, also when a torch.save file
+// holds anything but tensors in dicts, and RuntimeError as loadValue.
+NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits = {},
+                         const DeviceMap& devices = {});
 
 // A tensor or a dict of tensors; dicts within it give dotted names. RuntimeError that names what is
 // neither.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/conform.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "serialization/archive_writer.h"
@@ -34,21 +35,24 @@ Ref<Storage> storageOf(const Bytes& bytes, LoadBudget& budget) {
   return storage;
 }
 
-void checkLocation(const std::string& where, const std::string& key, const std::string& location) {
-  if (location != "cpu") {
-    throwLoadError("{}: storage '{}' was saved on '{}'; only tensors on the CPU are read", where,
-                   key, location);
-  }
+// How values of torch.save know devices. Those that are values stay what they are, as far as the engine knows them.
+void setDevices(UnpicklerHooks& hooks, const DeviceMap& devices) {
+  hooks.device = [&](const std::string& name) { return devices.find(name); };
+  hooks.device_value = [&](const std::string& name) {
+    const std::optional<Device> device = deviceNamed(name);
+    return device ? device : devices.find(name);
+  };
 }
 
 // torch.save before the archive: pickles of a magic number, a protocol, the machine, the value and
 // the keys of its storages, then each storage's element count and bytes.
 class LegacyFile {
  public:
-  LegacyFile(Bytes file, std::string name, const ArchiveLimits& limits)
+  LegacyFile(Bytes file, std::string name, const ArchiveLimits& limits, const DeviceMap& devices)
       : file_(std::move(file)),
         name_(std::move(name)),
         limits_(limits),
+        devices_(devices),
         budget_(std::make_shared<LoadBudget>(limits.memoryFor(file_.size()))) {}
 
   static bool matches(const Bytes& file) { return file.text().starts_with(kLegacyMagic); }
@@ -66,12 +70,15 @@ class LegacyFile {
       throwLoadError("{}: the tensors are big-endian, which is not supported", name_);
     }
     // The bytes of tensors come after the value, whose length is known when it has been read. Some
-    // tensors are computed from their bytes, so the value is read once more when these are there.
+    // tensors are computed from their bytes and some are moved, so the value is read once more when
+    // these are there.
     const size_t value_at = at_;
     next(valueHooks(), std::make_shared<LoadBudget>(limits_.memoryFor(file_.size())));
     fillStorages(next({}));
     at_ = value_at;
-    return next(valueHooks());
+    UnpicklerHooks hooks = valueHooks();
+    setDevices(hooks, devices_);
+    return next(std::move(hooks));
   }
 
  private:
@@ -99,7 +106,6 @@ class LegacyFile {
 
   // The bytes come after the pickle; all storages together cannot exceed the file.
   Ref<Storage> reserve(const StorageRequest& request) {
-    checkLocation(name_, request.key, request.location);
     auto it = storages_.find(request.key);
     if (it != storages_.end()) return it->second.storage;
     if (request.bytes > file_.size() - reserved_ || !budget_->take(request.bytes)) {
@@ -140,6 +146,7 @@ class LegacyFile {
   size_t at_ = 0;
   uint64_t reserved_ = 0;
   const ArchiveLimits limits_;
+  const DeviceMap& devices_;
   std::shared_ptr<LoadBudget> budget_;
   std::map<std::string, Reserved> storages_;
 };
@@ -161,13 +168,15 @@ std::shared_ptr<ArchiveReader> openSaved(const Bytes& file, const std::string& n
   return archive;
 }
 
-IValue loadArchive(const Bytes& file, const std::string& name, const ArchiveLimits& limits) {
+IValue loadArchive(const Bytes& file, const std::string& name, const ArchiveLimits& limits,
+                   const DeviceMap& devices) {
   const auto archive = openSaved(file, name, limits);
   checkByteOrder(*archive);
   Bytes pickle = readPickle(*archive, "data.pkl");
   ArchiveStorages storages(archive, "data");
   UnpicklerHooks hooks;
-  hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
+  hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key); };
+  setDevices(hooks, devices);
   hooks.budget = archive->budget();
   hooks.parse_type = parseSchemaType;
   return Unpickler(pickle.data, fmt::format("{}: record 'data.pkl'", name), std::move(hooks))
@@ -176,10 +185,9 @@ IValue loadArchive(const Bytes& file, const std::string& name, const ArchiveLimi
 
 }  // namespace
 
-Ref<Storage> ArchiveStorages::get(const std::string& key, const std::string& location) {
+Ref<Storage> ArchiveStorages::get(const std::string& key) {
   auto it = storages_.find(key);
   if (it == storages_.end()) {
-    checkLocation(archive_->name(), key, location);
     const std::string record = prefix_ + "/" + key;
     Ref<Storage> storage = storageOf(archive_->map(record), *archive_->budget());
     if (!storage) {
@@ -210,16 +218,18 @@ void checkByteOrder(ArchiveReader& archive) {
   }
 }
 
-IValue loadValue(const std::string& path, const ArchiveLimits& limits) {
-  return loadValue(mapFile(path), path, limits);
+IValue loadValue(const std::string& path, const ArchiveLimits& limits, const DeviceMap& devices) {
+  return loadValue(mapFile(path), path, limits, devices);
 }
 
-IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits) {
+IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits,
+                 const DeviceMap& devices) {
+  devices.check();
   IValue value;
   if (LegacyFile::matches(file)) {
-    value = LegacyFile(std::move(file), name, limits).load();
+    value = LegacyFile(std::move(file), name, limits, devices).load();
   } else if (ArchiveReader::looksLikeZip(file.data)) {
-    value = loadArchive(file, name, limits);
+    value = loadArchive(file, name, limits, devices);
   } else {
     throwWrongFile(file, name, Wanted::Value, limits);
   }
@@ -254,12 +264,20 @@ struct PickledValue {
 
 }  // namespace
 
+// The bytes of a storage; of one on the device "meta" there are none.
+static Ref<Storage> onCpu(const Ref<Storage>& storage) {
+  if (storage->device().isCpu()) return storage;
+  if (!deviceBackend(storage->device().type).holdsData()) return Storage::allocate(0);
+  const auto bytes = static_cast<int64_t>(storage->bytes());
+  return moveTo(Tensor::fromStorage(storage, DType::Byte, {bytes}, {1}, 0), Device()).storage();
+}
+
 void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& storages,
                    ArchiveWriter& writer) {
   for (size_t i = 0; i < storages.size(); ++i) {
-    const Storage& storage = *storages[i];
+    const Ref<Storage> here = onCpu(storages[i]);
     writer.write(fmt::format("{}/{}", folder, i),
-                 std::span(static_cast<const std::byte*>(storage.data()), storage.bytes()));
+                 std::span(static_cast<const std::byte*>(here->data()), here->bytes()));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/ivalue.h"
 #include "serialization/archive_limits.h"
+#include "serialization/device_map.h"
 
 #pragma GCC visibility push(default)
 
@@ -12,12 +13,14 @@ namespace wick {
 
 // Reads both forms of torch.save, the archive and the older sequence of pickles. Tensors of an
 // archive share the mapped file; their writes stay private. dtypes, layouts and memory formats
-// become ints, torch.Size and named sizes become tuples. `limits` holds for both forms. Throws
-// LoadError.
-IValue loadValue(const std::string& path, const ArchiveLimits& limits = {});
+// become ints, torch.Size and named sizes become tuples. `limits` holds for both forms. Tensors go
+// where `devices` says; values of torch.device stay what they are. Throws LoadError, and RuntimeError when
+// everything goes to a device that this machine lacks.
+IValue loadValue(const std::string& path, const ArchiveLimits& limits = {},
+                 const DeviceMap& devices = {});
 
-// Writes an archive that torch.load reads, whole or not at all (core/output_file.h). NamedTuples
-// become plain tuples; gradients are not recorded. Throws RuntimeError for values that Python could
+// Writes an archive that torch.load reads, whole or not at all (core/output_file.h), with the devices that the tensors
+// are on. NamedTuples become plain tuples; gradients are not recorded. Throws RuntimeError for values that Python could
 // not read back (see Pickler), before it touches the file.
 void saveValue(const IValue& value, const std::string& path);
 std::string saveValueToString(const IValue& value);

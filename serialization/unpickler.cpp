@@ -65,11 +65,13 @@ IValue Unpickler::load() {
     IValue result = popValue("the result");
     if (!stack_.empty()) fail("{} values are left on the stack", stack_.size());
     seal(result);
+    moveToPlaces();
     finish();
     return result;
   } catch (const LoadError&) {
     throw;
   } catch (const RuntimeError& error) {
+    if (map_failed_) throw;
     fail("{}", error.brief());
   }
 }
@@ -559,6 +561,7 @@ void Unpickler::build() {
     if (!hooks_.set_state) fail("an object cannot be given its state here");
     if (!unbuilt_.contains(target.rawObject())) fail("an object is given its state twice");
     seal(state);
+    moveToPlaces();  // code may run
     hooks_.set_state(target.toObject(), std::move(state));
     unbuilt_.erase(target.rawObject());
   } else if (!target.isDict()) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,14 +34,25 @@ namespace wick {
 // What a persistent id asks for.
 struct StorageRequest {
   std::string key;
-  std::string location;  // "cpu", "cuda:0"
-  uint64_t bytes = 0;    // how many the tensors of this storage may use
+  uint64_t bytes = 0;  // how many the tensors of this storage may use
 };
+
+// A device by its name; nullopt when it is no device.
+using DeviceHook = std::function<std::optional<Device>(const std::string& name)>;
 
 // How an unpickler reaches beyond its bytes. An empty function refuses what it stands for.
 struct UnpicklerHooks {
-  // The memory of a storage. Must have at least `bytes` bytes; the same key, the same storage.
+  // The memory of a storage, on the CPU. Must have at least `bytes` bytes; the same key, the same
+  // storage.
   std::function<Ref<Storage>(const StorageRequest&)> storage;
+  // Where the tensors go that were saved on the device of this name; nullopt when it names none.
+  // Empty: the CPU for all.
+  DeviceHook device;
+  // What a value of torch.device is. Empty: the device of this name.
+  DeviceHook device_value;
+  // Tensors of no dimensions that were saved on the CPU stay there: traced programs take them for
+  // numbers.
+  bool numbers_stay = false;
   // The type behind a GLOBAL that names script code ("__torch__.m.Net"); null when unknown.
   std::function<TypePtr(const std::string& qualified_name)> resolve_type;
   // The type that a type tag names ("Dict[str, List[__torch__.C]]").
@@ -146,6 +158,13 @@ class Unpickler {
   IValue restoreTypeTag(const std::vector<IValue>& args);
   void setTag(const IValue& container, const TypePtr& type);
   IValue makeDevice(const std::vector<IValue>& args);
+  std::optional<Device> mapped(const DeviceHook& map, const std::string& name);
+  Device deviceOf(const std::string& name, const std::string& whose);
+  IValue rebuildMeta(const std::vector<IValue>& args);
+  IValue rebuildFromCpu(const std::vector<IValue>& args);
+  void place(const Tensor& tensor, Device device);
+  void placeLike(const Tensor& tensor, const Tensor& other);
+  void moveToPlaces();
   const GlobalObject* asGlobal(const IValue& value) const;
   const StorageObject* asStorage(const IValue& value) const;
   DimVector dims(const IValue& value, const char* what) const;
@@ -174,6 +193,15 @@ class Unpickler {
     bool only_bools;  // as for its bytes: 0 and 1
   };
   std::unordered_map<const Storage*, StorageUse> storages_;
+  // Where the tensors of a storage go, and their storage there once one was moved.
+  struct Place {
+    Ref<Storage> storage;  // kept alive, for the address is the key
+    Device device;
+    Ref<Storage> moved;
+  };
+  std::unordered_map<const Storage*, Place> places_;
+  std::vector<Tensor> unmoved_;
+  bool map_failed_ = false;  // a hook for devices threw
   // Objects between NEWOBJ and BUILD. Their attributes are not there yet, so nothing else may refer
   // to them.
   std::unordered_set<const RefCounted*> unbuilt_;

@@ -15,8 +15,7 @@ namespace {
 constexpr std::string_view kStorageSuffix = "Storage";
 // PyTorch's operators take no more dimensions either.
 constexpr size_t kMaxStoredDims = 64;
-// A tensor and its handle; a storage, its key and what knows it by that.
-constexpr uint64_t kTensorMemory = 512;
+// A storage, its key and what knows it by that.
 constexpr uint64_t kStorageMemory = 384;
 
 // Layouts and memory formats are ints in TorchScript.
@@ -97,6 +96,8 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
       {"torch._utils._rebuild_parameter", Kind::RebuildParameter},
       {"torch._utils._rebuild_parameter_with_state", Kind::RebuildParameter},
       {"torch._tensor._rebuild_from_type_v2", Kind::RebuildFromType},
+      {"torch._utils._rebuild_meta_tensor_no_storage", Kind::RebuildMeta},
+      {"torch._utils._rebuild_device_tensor_from_cpu_tensor", Kind::RebuildFromCpu},
       {"torch.device", Kind::Device},
       {"torch.Size", Kind::Size},
       {"torch.serialization._get_layout", Kind::Layout},
@@ -166,14 +167,20 @@ void Unpickler::persistentId() {
   if (numel < 0 || numel > INT64_MAX / item_size) fail("a storage of {} elements", numel);
   if (!hooks_.storage) fail("tensors cannot be read here");
   charge(kStorageMemory);
-  work(id[2].toString().size());
-  StorageRequest request{id[2].toString(), id[3].toString(),
-                         static_cast<uint64_t>(numel * item_size)};
-  Ref<Storage> storage = hooks_.storage(request);
+  work(id[2].toString().size() + id[3].toString().size());
+  const std::string& saved_on = id[3].toString();
+  const Device device =
+      hooks_.device ? deviceOf(saved_on, fmt::format("storage '{}' was saved on", id[2].toString()))
+                    : Device();
+  StorageRequest request{id[2].toString(), static_cast<uint64_t>(numel * item_size)};
+  Ref<Storage> storage = device.type == DeviceType::Meta ? Storage::allocate(request.bytes, device)
+                                                         : hooks_.storage(request);
   if (storage->bytes() < request.bytes) {
     fail("storage '{}' has {} bytes, expected {}", request.key, storage->bytes(), request.bytes);
   }
-  push(IValue::capsule(makeRef<StorageObject>(std::move(storage), type->dtype)), true);
+  push(IValue::capsule(
+           makeRef<StorageObject>(std::move(storage), type->dtype, device, saved_on == "cpu")),
+       true);
 }
 
 Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject& tuple) {
@@ -197,6 +204,10 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
       return {rebuildParameter(args)};
     case Kind::RebuildFromType:
       return {rebuildFromType(args)};
+    case Kind::RebuildMeta:
+      return {rebuildMeta(args)};
+    case Kind::RebuildFromCpu:
+      return {rebuildFromCpu(args)};
     case Kind::Device:
       return {makeDevice(args)};
     case Kind::Size:
@@ -332,12 +343,15 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
     fail("a tensor of sizes {} repeats the elements of its storage too often", formatInts(sizes));
   }
   Tensor tensor = Tensor::fromStorage(storage->storage, *dtype, sizes, strides, offset);
-  tensor = ownBools(std::move(tensor));
+  const bool has_elements = tensor.device().isCpu();
+  if (has_elements) tensor = ownBools(std::move(tensor));
   if (args.size() > 4 && args[4].isBool()) tensor.setRequiresGrad(args[4].toBool());
-  if (args.size() > metadata && args[metadata].isDict()) {
+  if (has_elements && args.size() > metadata && args[metadata].isDict()) {
     const DictObject& flags = args[metadata].toDict();
     tensor = applyMetadata(std::move(tensor), flag(flags, "conj"), flag(flags, "neg"));
   }
+  const bool stays = hooks_.numbers_stay && storage->from_cpu && tensor.dim() == 0;
+  if (!stays) place(tensor, storage->device);
   return tensor;
 }
 
@@ -348,6 +362,7 @@ IValue Unpickler::rebuildParameter(const std::vector<IValue>& args) {
   charge(kTensorMemory);
   Tensor tensor = args[0].toTensor().detach();
   tensor.setRequiresGrad(args[1].toBool());
+  placeLike(tensor, args[0].toTensor());
   return tensor;
 }
 
@@ -410,16 +425,6 @@ void Unpickler::setTag(const IValue& container, const TypePtr& type) {
   if (!structure_.setTag(container, type)) {
     fail("a {} is tagged as {} and as something else", container.tagName(), type->annotation());
   }
-}
-
-IValue Unpickler::makeDevice(const std::vector<IValue>& args) {
-  if (args.empty() || args.size() > 2 || !args[0].isString() ||
-      (args.size() == 2 && !args[1].isInt())) {
-    fail("torch.device without a name and an index");
-  }
-  std::string text = args[0].toString();
-  if (args.size() == 2) text += fmt::format(":{}", args[1].toInt());
-  return Device::parse(text);
 }
 
 }  // namespace wick

@@ -9,6 +9,9 @@
 
 namespace wick {
 
+// What is taken off the budget for a tensor and its handle.
+inline constexpr uint64_t kTensorMemory = 512;
+
 class Unpickler::GlobalObject : public RefCounted {
  public:
   enum class Kind {
@@ -18,6 +21,8 @@ class Unpickler::GlobalObject : public RefCounted {
     RebuildParameter,
     RebuildQuantized,
     RebuildFromType,
+    RebuildMeta,
+    RebuildFromCpu,
     Device,
     Size,
     Layout,
@@ -41,10 +46,12 @@ class Unpickler::GlobalObject : public RefCounted {
 
 class Unpickler::StorageObject : public RefCounted {
  public:
-  StorageObject(Ref<Storage> storage, std::optional<DType> dtype)
-      : storage(std::move(storage)), dtype(dtype) {}
+  StorageObject(Ref<Storage> storage, std::optional<DType> dtype, Device device, bool from_cpu)
+      : storage(std::move(storage)), dtype(dtype), device(device), from_cpu(from_cpu) {}
   const Ref<Storage> storage;
   const std::optional<DType> dtype;
+  const Device device;  // where its tensors go
+  const bool from_cpu;  // it was saved there
 };
 
 }  // namespace wick

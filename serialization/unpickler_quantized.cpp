@@ -16,6 +16,9 @@ IValue Unpickler::rebuildQuantized(const std::vector<IValue>& args) {
   if (storage == nullptr || !storage->dtype || !isQuantized(*storage->dtype)) {
     fail("a quantized tensor is rebuilt without a storage of a quantized dtype");
   }
+  if (!storage->storage->device().isCpu()) {
+    fail("a quantized tensor cannot be on {}", storage->device.str());
+  }
   const DType dtype = *storage->dtype;
   const std::vector<IValue>& how = args[4].elements();
   if (how.empty() || !how[0].isInt()) fail("a quantized tensor has no scheme");
@@ -35,7 +38,8 @@ IValue Unpickler::rebuildQuantized(const std::vector<IValue>& args) {
     if (bytes > 0) std::memcpy(wide->data(), memory->data(), (bytes + 1) / 2);
     memory = std::move(wide);
   }
-  plain[0] = IValue::capsule(makeRef<StorageObject>(std::move(memory), integerDType(dtype)));
+  plain[0] = IValue::capsule(makeRef<StorageObject>(std::move(memory), integerDType(dtype),
+                                                    storage->device, storage->from_cpu));
   const Tensor integers = rebuildTensor(plain, false).toTensor();
 
   try {
@@ -45,6 +49,9 @@ IValue Unpickler::rebuildQuantized(const std::vector<IValue>& args) {
       quantizer = Quantizer::perTensor(how[1].toDouble(), how[2].toInt());
     } else if (how.size() == 4 && how[1].isTensor() && how[2].isTensor() && how[3].isInt()) {
       const Tensor scales = how[1].toTensor();
+      if (!scales.device().isCpu() || !how[2].toTensor().device().isCpu()) {
+        fail("a quantized tensor has scales or zero points on {}", scales.device().str());
+      }
       quantizer = Quantizer::perChannel(scales, how[2].toTensor(), how[3].toInt());
       if (static_cast<int64_t>(quantizer->scheme()) != how[0].toInt()) {
         fail("a tensor quantized {} has zero points of another kind",
@@ -58,7 +65,9 @@ IValue Unpickler::rebuildQuantized(const std::vector<IValue>& args) {
     } else {
       fail("a quantized tensor has no parameters that fit its scheme");
     }
-    return quantizedFrom(integers, dtype, quantizer);
+    const Tensor tensor = quantizedFrom(integers, dtype, quantizer);
+    placeLike(tensor, integers);
+    return tensor;
   } catch (const RuntimeError& error) {
     failWith(std::string(error.brief()));
   }

@@ -128,8 +128,9 @@ DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& ta
     }
     std::error_code error;
     data = fromNamed(paths[0],
-                     std::filesystem::is_directory(paths[0], error) ? tensorsOfFolder(paths[0])
-                                                                    : loadTensors(paths[0]),
+                     std::filesystem::is_directory(paths[0], error)
+                         ? tensorsOfFolder(paths[0])
+                         : loadTensors(paths[0], {}, Device()),
                      target);
   } else {
     for (const std::string& path : paths) {

@@ -40,7 +40,7 @@ std::string valueBytes(const IValue& value) {
 IValue valueOf(std::string bytes, const std::string& name) {
   auto owner = std::make_shared<std::string>(std::move(bytes));
   const std::span data(reinterpret_cast<std::byte*>(owner->data()), owner->size());
-  return loadValue(Bytes{data, owner}, name);
+  return loadValue(Bytes{data, owner}, name, {}, Device());
 }
 
 }  // namespace wick::streams
