@@ -401,7 +401,7 @@ void describeSaved(const Bytes& file, const std::string& name, ArchiveLimits lim
   if (!ArchiveReader::looksLikeZip(file.data) && file.size() > kMaxCountedLegacy) return;
   limits.max_pickle = std::min(limits.max_pickle, kMaxCountedPickle);
   try {
-    const IValue value = loadValue(file, name, limits);
+    const IValue value = loadValue(file, name, limits, Device());
     if (value.isTensor()) {
       contents = plain(FileKind::SavedTensor);
     }

@@ -161,6 +161,7 @@ std::string compareTensors(const Tensor& a, const Tensor& b, const Tolerance& to
                                       : "None and a tensor";
   }
   if (a.describe() != b.describe()) return fmt::format("{} and {}", a.describe(), b.describe());
+  if (a.device().type == DeviceType::Meta) return "";  // without numbers
   if (IValue(a).equals(IValue(b))) return "";
   if (a.kind() != TensorKind::Dense || isQuantized(a.dtype())) return "the values differ";
   if (isComplex(a.dtype())) {

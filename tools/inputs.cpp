@@ -469,7 +469,7 @@ std::string describeArguments(const FunctionSchema& schema, size_t first) {
 IValue valueIn(const std::string& path) {
   Bytes file = mapFile(path);
   if (contentsOf(file).kind == FileKind::Npy) return loadNpy(std::move(file), path);
-  return loadValue(std::move(file), path);
+  return loadValue(std::move(file), path, {}, Device());
 }
 
 Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const FunctionSchema& schema,
@@ -532,7 +532,7 @@ Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const Func
 }
 
 Arguments argumentsFromFile(const std::string& path) {
-  const IValue file = loadValue(path);
+  const IValue file = loadValue(path, {}, Device());
   const auto fail = [&](std::string_view what) {
     throw LoadError(
         fmt::format("{}: expected a dict with \"args\" and \"kwargs\", {}", path, what));

@@ -10,6 +10,7 @@
 
 #include "passes/pipeline.h"
 #include "runtime/device_moves.h"
+#include "tools/verbs.h"
 
 namespace wick::cli {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 // What a program was made of.
 struct Origin {
   std::string path;
+  std::string on;  // --device
   uint64_t device = 0, number = 0;
   int64_t bytes = 0, modified = 0, changed = 0;  // times in nanoseconds
   OptimizationLevel level{};
@@ -27,10 +29,12 @@ int64_t nanoseconds(const timespec& time) {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-std::optional<Origin> originOf(const std::string& path) {
+std::optional<Origin> originOf(const Options& options) {
+  const std::string& path = options.file;
   struct stat file {};
   if (path == "-" || stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
   return Origin{path,
+                options.device,
                 file.st_dev,
                 file.st_ino,
                 file.st_size,
@@ -76,9 +80,10 @@ void keepPrograms() {
   keeping = true;
 }
 
-LoadedFile loadKept(const std::string& path) {
-  const std::optional<Origin> origin = keeping ? originOf(path) : std::nullopt;
-  if (!origin) return LoadedFile::load(path);
+LoadedFile loadKept(const Options& options) {
+  const auto load = [&] { return LoadedFile::load(options.file, devicesOf(options)); };
+  const std::optional<Origin> origin = keeping ? originOf(options) : std::nullopt;
+  if (!origin) return load();
   std::list<Kept>& programs = keptPrograms();
   auto found = std::ranges::find(programs, *origin, &Kept::origin);
   if (found != programs.end() && !hasConstantsOfFile(found->program)) {
@@ -88,8 +93,8 @@ LoadedFile loadKept(const std::string& path) {
   if (found != programs.end()) {
     programs.splice(programs.begin(), programs, found);
   } else {
-    if (!isSettled(*origin)) return LoadedFile::load(path);
-    programs.push_front({*origin, LoadedFile::load(path)});
+    if (!isSettled(*origin)) return load();
+    programs.push_front({*origin, load()});
     if (programs.size() > kMostKept) programs.pop_back();
   }
   return programs.front().program.withModuleOfItsOwn();

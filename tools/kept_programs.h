@@ -1,8 +1,6 @@
 // Programs that stay loaded from one command to the next.
 #pragma once
 
-#include <string>
-
 #include "tools/loaded_file.h"
 
 namespace wick::cli {
@@ -10,12 +8,12 @@ namespace wick::cli {
 // From now on loadKept() remembers what it loads. Not thread-safe.
 void keepPrograms();
 
-// LoadedFile::load(), or a copy of what was loaded from the file before if the file is still the
-// same (by device, number, size, and times of change) and the level of optimization too. Modules are
+// The options' file for their --device, or a copy of what was loaded from it before if the file is still the
+// same (by device, number, size, and times of change), --device and the level of optimization too. Modules are
 // copied, so that nobody sees what another command changed; code is shared until a command writes to a
 // constant of it or moves it to a device. Keeps the
 // `kMostKept` programs that were asked for last. "-" is always read. Not thread-safe.
-LoadedFile loadKept(const std::string& path);
+LoadedFile loadKept(const Options& options);
 inline constexpr size_t kMostKept = 8;
 
 }  // namespace wick::cli

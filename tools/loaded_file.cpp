@@ -74,17 +74,17 @@ std::string readTextFile(const std::string& path) {
   return readAll(file.get(), path, kMaxScriptBytes);
 }
 
-LoadedFile LoadedFile::load(const std::string& path) {
-  return load(path, nullptr, false);
+LoadedFile LoadedFile::load(const std::string& path, const DeviceMap& devices) {
+  return load(path, devices, nullptr, false);
 }
 
 LoadedFile LoadedFile::loadVerified(const std::string& path) {
-  return load(path, nullptr, true);
+  return load(path, Device(), nullptr, true);
 }
 
 LoadedFile LoadedFile::loadAsFarAsPossible(const std::string& path) {
   CompileErrors errors = CompileErrors::unlimited();
-  LoadedFile program = load(path, &errors, false);
+  LoadedFile program = load(path, Device(), &errors, false);
   for (const CompileError& error : errors.all()) program.errors_.emplace_back(error.what());
   return program;
 }
@@ -114,12 +114,18 @@ std::string placeOf(GraphFunction& outermost, const Node& node) {
   return path.empty() || location.empty() ? path + location : path + " " + location;
 }
 
-LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors, bool verified) {
+LoadedFile LoadedFile::load(const std::string& path, const DeviceMap& devices,
+                            CompileErrors* errors, bool verified) {
+  devices.check();
   LoadedFile program;
   program.path_ = path == "-" ? "<standard input>" : path;
   LoadOptions options;
   options.format_version = &program.version_;
   options.compile_errors = errors;
+  options.devices = [devices, names = program.device_names_](const std::string& name) {
+    names->insert(name);
+    return devices.find(name);
+  };
   Bytes archive;
   if (path == "-" || path.ends_with(".py")) {
     const std::string text =

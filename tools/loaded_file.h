@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "frontend/compile_errors.h"
 #include "ir/function.h"
 #include "runtime/module.h"
+#include "serialization/device_map.h"
 #include "tools/options.h"
 
 namespace wick::cli {
@@ -16,8 +18,9 @@ class LoadedFile {
  public:
   // A script by its name (.py), otherwise an archive; "-" is either, from standard input. Anything
   // else is a LoadError that says what it is and what to do.
-  // Of a script all functions and classes are compiled: CompileError.
-  static LoadedFile load(const std::string& path);
+  // Of a script all functions and classes are compiled: CompileError. The tensors of an archive, and
+  // devices that its code names, go where `devices` says: to the CPU unless told otherwise.
+  static LoadedFile load(const std::string& path, const DeviceMap& devices = Device());
   // The same; before, the contents of each record of an archive are compared with its CRC.
   static LoadedFile loadVerified(const std::string& path);
   // For verbs that show what there is: functions that do not compile are left, and the errors kept.
@@ -34,6 +37,8 @@ class LoadedFile {
   const Module& module() const { return module_; }  // of an archive only
   const CompilationUnit& unit() const { return *unit_; }
   int64_t version() const { return version_; }
+  // The names of the devices that the archive's tensors were saved on and that its code names, but "meta".
+  const std::set<std::string>& deviceNames() const { return *device_names_; }
 
   // The method or function that the options name, or the one that runs when they name none: forward
   // of an archive, main or the only function of a script. UsageError, with the names that there
@@ -55,10 +60,12 @@ class LoadedFile {
 
  private:
   // With `errors` hands errors of compiling over instead of throwing them.
-  static LoadedFile load(const std::string& path, CompileErrors* errors, bool verified);
+  static LoadedFile load(const std::string& path, const DeviceMap& devices, CompileErrors* errors,
+                         bool verified);
   Module module_;
   std::shared_ptr<CompilationUnit> unit_;
   int64_t version_ = 0;
+  std::shared_ptr<std::set<std::string>> device_names_ = std::make_shared<std::set<std::string>>();
   std::string path_;
   std::string advice_;               // for a script without functions; or ""
   std::vector<std::string> errors_;  // of functions that do not compile

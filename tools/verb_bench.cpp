@@ -244,7 +244,7 @@ void benchVerb(const Options& options) {
   applySettings(options);
   std::optional<LoadedFile> loaded;
   const double load_ms = timeOnce([&] {
-    loaded.emplace(LoadedFile::load(options.file));
+    loaded.emplace(LoadedFile::load(options.file, devicesOf(options)));
     loaded->function(options);
   });
   const LoadedFile& program = *loaded;

@@ -31,15 +31,17 @@ bool same(const Outcome& a, const Outcome& b, double tolerance) {
 Outcome runAt(const Options& options, OptimizationLevel level) {
   setOptimizationLevel(level);
   defaultGenerator().seed(options.seed.value_or(0));
-  const LoadedFile program = LoadedFile::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file, devicesOf(options));
   applyMode(options, program);
   const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
   GraphFunction& function = *chosen;
   Arguments arguments = argumentsFor(options, program, function);
+  placeOnDevice(options, program, arguments);
   try {
-    return {program.call(options, function, std::move(arguments.positional),
-                         std::move(arguments.named)),
-            {}};
+    const IValue result = program.call(options, function, std::move(arguments.positional),
+                                       std::move(arguments.named));
+    fetchResult(options, result);
+    return {result, {}};
   } catch (const RuntimeError& e) {
     return {{}, e.brief()};
   }

@@ -62,17 +62,26 @@ void resetSettings() {
 namespace {
 
 // "lazy:cuda": lazy tensors with their data there; "lazy": on the CPU.
+constexpr std::string_view kOver = "lazy:";
+
+Device deviceIn(const std::string& text) {
+  return text.starts_with(kOver) ? Device{kLazy, -1} : Device::parse(text);
+}
+
 void chooseDevice(const std::string& text) {
-  constexpr std::string_view kOver = "lazy:";
-  const bool over = text.starts_with(kOver);
-  const Device device = over ? Device{kLazy, -1} : Device::parse(text);
+  const Device device = deviceIn(text);
   if (device.type == kLazy) {
+    const bool over = text.starts_with(kOver);
     lazy::setDevice(over ? Device::parse(text.substr(kOver.size())) : Device());
   }
   setDefaultDevice(device, /*for_cpu=*/true);
 }
 
 }  // namespace
+
+DeviceMap devicesOf(const Options& options) {
+  return options.device.empty() ? Device() : deviceIn(options.device);
+}
 
 void applySettings(const Options& options) {
   if (options.seed) defaultGenerator().seed(*options.seed);
@@ -147,7 +156,7 @@ bool isArchiveOfModule(const std::string& path) {
 }
 
 NamedTensors tensorsOf(const std::string& path) {
-  if (!isArchiveOfModule(path)) return loadTensors(path);
+  if (!isArchiveOfModule(path)) return loadTensors(path, {}, Device());
   return namedTensors(LoadedFile::load(path).module().stateDict());
 }
 

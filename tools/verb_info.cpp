@@ -102,6 +102,13 @@ std::string attributeLine(const std::string& name, const IValue& value) {
                      shown.empty() ? "" : " = " + shown);
 }
 
+// Nothing where all was on the CPU.
+std::string deviceLine(const LoadedFile& program) {
+  const std::set<std::string>& names = program.deviceNames();
+  if (names.empty() || names == std::set<std::string>{"cpu"}) return "";
+  return fmt::format("devices: {}\n", fmt::join(names, ", "));
+}
+
 std::string moduleInfo(const LoadedFile& program) {
   const Module& module = program.module();
   std::string text = fmt::format("class {}\nmethods:\n", module.type()->name());
@@ -140,7 +147,7 @@ std::optional<NamedTensors> tensorsWithoutProgram(const std::string& path) {
   if (path.ends_with(".py") || !std::filesystem::is_regular_file(path, error)) return std::nullopt;
   try {
     if (isArchiveOfModule(path)) return std::nullopt;
-    return loadTensors(path);
+    return loadTensors(path, {}, Device());
   } catch (const LoadError&) {
     // What it is instead is told when it is loaded as a program.
     return std::nullopt;
@@ -192,6 +199,7 @@ nlohmann::json jsonOf(const LoadedFile& program, const Options& options) {
   const Module& module = program.module();
   result["kind"] = "archive";
   result["format_version"] = program.version();
+  result["devices"] = program.deviceNames();
   result["class"] = module.type()->name();
   result["training"] = module.isTraining();
   result["methods"] = nlohmann::json::array();
@@ -234,7 +242,7 @@ void infoVerb(const Options& options) {
   }
   if (program.isArchive()) {
     print(fmt::format("{}: archive of format version {}\n", options.file, program.version()) +
-          moduleInfo(program));
+          deviceLine(program) + moduleInfo(program));
     program.tellErrors();
     return;
   }

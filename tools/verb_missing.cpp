@@ -182,6 +182,7 @@ void compileFile(FileResult& result) {
   } else {
     LoadOptions options;
     options.compile_errors = &errors;
+    options.devices = Device();
     module = loadModule(result.path, options);
     unit = compilationUnitOf(module);
   }

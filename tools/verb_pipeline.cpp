@@ -637,7 +637,7 @@ void checkMerged(GraphFunction& program, GraphFunction& merged,
 
 void runPipeline(const Options& options, distributed::Messages* messages) {
   const PipelineOptions& pipeline = options.pipeline;
-  const LoadedFile program = LoadedFile::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file, devicesOf(options));
   if (program.isArchive() && options.eval) program.module().eval();
   const std::vector<Device> devices = stageDevices(options);
   if (!devices.empty()) placeOnDevice(options, program, {});

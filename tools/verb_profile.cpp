@@ -531,7 +531,7 @@ nlohmann::ordered_json jsonOf(const Profiled& p, const NestedCalls& nested,
 
 void profileVerb(const Options& options) {
   applySettings(options);
-  const LoadedFile program = LoadedFile::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file, devicesOf(options));
   applyMode(options, program);
   const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
   GraphFunction& declared = *chosen;

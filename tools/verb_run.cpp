@@ -27,10 +27,6 @@ void writeResult(const IValue& result, const std::string& path) {
   saveNpy(result.toTensor(), path);
 }
 
-IValue expectedResult(const std::string& path) {
-  return path.ends_with(".npy") ? IValue(loadNpy(path)) : loadValue(path);
-}
-
 // UsageError when they differ, which is told before.
 void compareWith(const IValue& expected, const IValue& result, const Options& options) {
   const std::vector<std::string> lines =
@@ -54,10 +50,10 @@ void runVerb(const Options& options) {
     const OutputFile probe(options.output_file);
   }
   std::optional<IValue> expected;
-  if (!options.expect.empty()) expected = expectedResult(options.expect);
+  if (!options.expect.empty()) expected = valueIn(options.expect);
   // What is prepared belongs to one object.
   const LoadedFile program =
-      options.prepare ? LoadedFile::load(options.file) : loadKept(options.file);
+      options.prepare ? LoadedFile::load(options.file, devicesOf(options)) : loadKept(options);
   applyMode(options, program);
   const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
   GraphFunction& function = *chosen;

@@ -221,7 +221,7 @@ TrainingRecord readCheckpoint(const std::string& path, Trainer& trainer,
                               const std::map<std::string, std::string>& settings) {
   const IValue value = [&] {
     try {
-      return loadValue(path);
+      return loadValue(path, {}, Device());
     } catch (const LoadError& error) {
       throw LoadError(fmt::format("{} is no checkpoint of a training: {}", path,
                                   messageFor(error, Interface::CommandLine)));
@@ -475,7 +475,7 @@ void trainVerb(const Options& options) {
        {options.output_file, options.train.checkpoint, options.train.plot}) {
     if (!path.empty()) const OutputFile probe(path);
   }
-  const LoadedFile program = LoadedFile::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file, devicesOf(options));
   if (!program.isArchive()) {
     throw UsageError(options.file + ": a script has no parameters to train; expected an archive");
   }

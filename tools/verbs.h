@@ -31,6 +31,9 @@ void completionsVerb(const Options& options);
 void workerVerb(const Options& options);
 void devicesVerb(const Options& options);
 
+// Where --device puts the tensors of the archive, and devices that its code names: the CPU without.
+// Other files are read to the CPU.
+DeviceMap devicesOf(const Options& options);
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphFunction& function);
 // Applies --seed, --threads, --grad, --device (where new tensors are), --fallback, --tf32 and --optimize.
@@ -51,7 +54,7 @@ void loadWeights(const LoadedFile& program, const std::string& path);
 // Applies --eval, or says on standard error that the module is in training mode. For verbs that
 // run.
 void applyMode(const Options& options, const LoadedFile& program);
-// Applies --device: moves the module and the arguments there. To be called after applySettings().
+// Applies --device: moves the module, as far as it is not there, and the arguments. To be called after applySettings().
 void placeOnDevice(const Options& options, const LoadedFile& program, const Arguments& arguments);
 // The function that is called; with --autocast one that does the same in mixed precision. CommandLineError
 // for a module with hooks, which casts would not reach.

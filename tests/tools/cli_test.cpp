@@ -412,6 +412,86 @@ TEST(CliTest, UnknownOperatorOfAnArchiveIsNamedWithItsPlace) {
   EXPECT_THAT(o.err, AllOf(HasSubstr("lynear"), HasSubstr("linear.py"), HasSubstr("line ")));
 }
 
+// An archive as if it had been saved on another device, with that device in its code too.
+std::string savedOn(const std::string& device, const std::string& archive,
+                    const std::string& name) {
+  ArchiveReader reader = ArchiveReader::open(archive);
+  ArchiveWriter writer = ArchiveWriter::toFile(temporary(name), "moved");
+  const std::string cpu("X\x03\0\0\0cpu", 8);
+  const std::string there =
+      "X" + std::string(1, static_cast<char>(device.size())) + std::string(3, '\0') + device;
+  for (const std::string& record : reader.records()) {
+    std::string text(reader.read(record).text());
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) {
+        text.replace(at, from.size(), to);
+      }
+    };
+    if (record.ends_with(".pkl")) replace(cpu, there);
+    if (record.ends_with("linear.py")) {
+      replace("torch.linear(input,", "torch.linear(torch.to(input, torch.device(\"" + device +
+                                         "\"), 6, False, False, None),");
+    }
+    writer.write(record, text);
+  }
+  writer.finish();
+  return temporary(name);
+}
+
+TEST(CliTest, ArchivesOfAGpuAreReadOnTheCpu) {
+  const std::string expected = cli({"run", kDigits, "--input", kSeven}).out;
+  for (const char* device : {"cuda:3", "mps", "xla:0"}) {
+    const std::string file = savedOn(device, kDigits, "gpu.pt");
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{}, {"--device", "cpu"}, {"--prepare"}}) {
+      std::vector<std::string> arguments = {"run", file, "--input", kSeven};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Outcome o = cli(arguments);
+      EXPECT_EQ(o.out, expected) << device << o.err;
+    }
+    Outcome o = cli({"info", file});
+    EXPECT_THAT(o.out, AllOf(HasSubstr("devices: " + std::string(device) + "\n"),
+                             HasSubstr("float32[8, 1, 3, 3]\n")));
+    o = cli({"info", file, "--json"});
+    EXPECT_EQ(nlohmann::json::parse(o.out)["devices"], nlohmann::json::array({device}));
+    const std::string tensors = temporary("gpu.safetensors"), saved = temporary("gpu_saved.pt");
+    ASSERT_EQ(cli({"convert", file, tensors}).code, 0);
+    EXPECT_EQ(cli({"diff", tensors, kDigits}).code, 0);
+    ASSERT_EQ(cli({"save", file, "--output", saved}).code, 0);
+    EXPECT_EQ(cli({"diff", saved, file}).code, 0);
+    EXPECT_THAT(cli({"info", saved}).out, testing::Not(HasSubstr("devices")));
+    // State dicts: data, and what they are for.
+    const std::string state = temporary("gpu_state.pt");
+    ASSERT_EQ(cli({"convert", kDigits, state}).code, 0);
+    const std::string moved = savedOn(device, state, "gpu_state_moved.pt");
+    EXPECT_EQ(cli({"diff", moved, kDigits}).code, 0);
+    ASSERT_EQ(cli({"convert", moved, tensors}).code, 0);
+    EXPECT_EQ(cli({"diff", tensors, kDigits}).code, 0);
+  }
+  EXPECT_THAT(cli({"info", kDigits}).out, testing::Not(HasSubstr("devices")));
+  const Outcome o = cli({"run", savedOn("nothing", kDigits, "gpu.pt"), "--input", kSeven});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("was saved on 'nothing'"));
+}
+
+// Tensors without memory.
+TEST(CliTest, ArchivesOnMetaAreShownAndNotComputedWith) {
+  const std::string file = savedOn("meta", kDigits, "meta.pt");
+  EXPECT_THAT(cli({"info", file}).out, HasSubstr("float32[8, 1, 3, 3] on meta"));
+  EXPECT_EQ(cli({"diff", file, file}).code, 0);
+  EXPECT_EQ(cli({"diff", file, kDigits}).code, 1);
+  EXPECT_EQ(cli({"check", file}).code, 0);
+  const std::string tensors = temporary("meta.safetensors");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"convert", file, tensors},
+        {"run", file, "--input", kSeven},
+        {"run", file, "--input", kSeven, "--prepare"},
+        {"save", file, "--optimize", "--output", temporary("meta_saved.pt")}}) {
+    const Outcome o = cli(arguments);
+    EXPECT_TRUE(o.code == 0 || (o.code == 1 && !o.err.empty())) << arguments[0] << o.code << o.err;
+  }
+}
+
 TEST(CliTest, WrongArguments) {
   Outcome o = cli({"run", kDigits, "--input", "text"});
   EXPECT_EQ(o.code, 2);

@@ -391,6 +391,32 @@ TEST(TrainTest, ModelsAreEvaluatedOverLabels) {
   EXPECT_THAT(o.err, HasSubstr("sample 3 has the label 6"));
 }
 
+// The network and its weights, as if both had been saved on a GPU.
+TEST(TrainTest, TrainsWhatWasSavedOnAGpu) {
+  const std::string net = model("net.pt", 3), data = classData("data.npz");
+  saveValue(load(net).stateDict(), temporary("weights.pt"));
+  for (const std::string& path : {net, temporary("weights.pt")}) {
+    ArchiveReader reader = ArchiveReader::open(path);
+    ArchiveWriter writer = ArchiveWriter::toFile(path + ".gpu", "moved");
+    for (const std::string& record : reader.records()) {
+      std::string text(reader.read(record).text());
+      const std::string cpu("X\x03\0\0\0cpu", 8), gpu("X\x06\0\0\0cuda:2", 11);
+      if (const size_t at = text.find(cpu); at != text.npos) text.replace(at, cpu.size(), gpu);
+      writer.write(record, text);
+    }
+    writer.finish();
+  }
+  std::vector<std::string> written;
+  for (const char* end : {"", ".gpu"}) {
+    const std::string out = temporary(std::string("trained") + end);
+    const Outcome o = cli({"train", net + end, "--weights", temporary("weights.pt") + end, "--data",
+                           data, "--loss", "cross_entropy", "--epochs", "1", "--output", out});
+    ASSERT_EQ(o.code, 0) << o.err;
+    written.push_back(load(out).saveToString());
+  }
+  EXPECT_EQ(written[0], written[1]);
+}
+
 TEST(TrainTest, TheExampleLearnsDigits) {
   const std::string command =
       "TORCHSCRIPT_CLI=$PWD/tools/torchscript-cli sh examples/train_digits.sh " +
