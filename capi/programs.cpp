@@ -23,19 +23,40 @@ std::pair<Module, std::string> holderOf(const Module& module, const std::string&
   return {module.submodule(name.substr(0, dot)), name.substr(dot + 1)};
 }
 
-// Loads under the limits; `load` takes LoadOptions.
+// Loads under the limits, to a device or, for null, as saved; `load` takes LoadOptions.
 template <class Load>
-void loadUnder(const wick_limits* limits, const char* function, wick_module** out, Load load) {
+void loadUnder(const wick_limits* limits, const char* device, const char* function,
+               wick_module** out, Load load) {
   known(out, function, "module");
   const LimitScope scope(limits, function);
   LoadOptions options;
   options.run = scope.runOptions();
+  if (device) options.devices = Device::parse(device);
   try {
     *out = new wick_module{load(options)};
   } catch (const LoadError&) {
     scope.check();
     throw;
   }
+}
+
+void loadFile(const char* path, const char* device, const wick_limits* limits, const char* function,
+              wick_module** out) {
+  known(path, function, "path");
+  loadUnder(limits, device, function, out,
+            [&](const LoadOptions& options) { return loadModule(path, options); });
+}
+
+void loadMemory(std::span<const std::byte> bytes, const char* name, const char* device,
+                const wick_limits* limits, const char* function, wick_module** out) {
+  if (!bytes.data()) throwUsage("{}: data must not be NULL", function);
+  loadUnder(limits, device, function, out, [&](const LoadOptions& options) {
+    return loadModule(copyBytes(bytes), name ? name : "<memory>", options);
+  });
+}
+
+std::span<const std::byte> bytesAt(const void* data, size_t count) {
+  return {static_cast<const std::byte*>(data), count};
 }
 
 // For the functions that ask a module for a value, which they store through the argument `name`.
@@ -93,23 +114,26 @@ void wick_program_free(wick_program* program) {
 }
 
 wick_status wick_module_load(const char* path, const wick_limits* limits, wick_module** module) {
-  constexpr const char* kName = "wick_module_load";
-  return guarded([&] {
-    known(path, kName, "path");
-    loadUnder(limits, kName, module,
-              [&](const LoadOptions& options) { return loadModule(path, options); });
-  });
+  return guarded([&] { loadFile(path, nullptr, limits, "wick_module_load", module); });
+}
+
+wick_status wick_module_load_on(const char* path, const char* device, const wick_limits* limits,
+                                wick_module** module) {
+  return guarded([&] { loadFile(path, device, limits, "wick_module_load_on", module); });
 }
 
 wick_status wick_module_load_memory(const void* data, size_t bytes, const char* name,
                                     const wick_limits* limits, wick_module** module) {
-  constexpr const char* kName = "wick_module_load_memory";
   return guarded([&] {
-    if (!data) throwUsage("{}: data must not be NULL", kName);
-    loadUnder(limits, kName, module, [&](const LoadOptions& options) {
-      const std::span<const std::byte> given(static_cast<const std::byte*>(data), bytes);
-      return loadModule(copyBytes(given), name ? name : "<memory>", options);
-    });
+    loadMemory(bytesAt(data, bytes), name, nullptr, limits, "wick_module_load_memory", module);
+  });
+}
+
+wick_status wick_module_load_memory_on(const void* data, size_t bytes, const char* name,
+                                       const char* device, const wick_limits* limits,
+                                       wick_module** module) {
+  return guarded([&] {
+    loadMemory(bytesAt(data, bytes), name, device, limits, "wick_module_load_memory_on", module);
   });
 }
 

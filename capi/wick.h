@@ -183,6 +183,15 @@ WICK_API wick_status wick_module_load(const char* path, const wick_limits* limit
                                       wick_module** module);
 WICK_API wick_status wick_module_load_memory(const void* data, size_t bytes, const char* name,
                                              const wick_limits* limits, wick_module** module);
+/* The same for a device: "cpu", "cuda", "cuda:1". All tensors go there, wherever they were saved, and
+ * devices that the code names become this one. NULL, and the functions above: each tensor goes to the
+ * device that it was saved on, or to the CPU when this machine lacks that. WICK_ERROR_RUNTIME when it
+ * lacks `device`. */
+WICK_API wick_status wick_module_load_on(const char* path, const char* device,
+                                         const wick_limits* limits, wick_module** module);
+WICK_API wick_status wick_module_load_memory_on(const void* data, size_t bytes, const char* name,
+                                                const char* device, const wick_limits* limits,
+                                                wick_module** module);
 /* Calls a method; NULL: calls the module itself, forward with its hooks. Otherwise as
  * wick_program_call. */
 WICK_API wick_status wick_module_call(const wick_module* module, const char* method,

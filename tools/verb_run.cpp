@@ -8,6 +8,7 @@
 #include "runtime/call.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "tools/inputs.h"
 #include "tools/json_text.h"
 #include "tools/kept_programs.h"
 #include "tools/report.h"

@@ -155,6 +155,9 @@ TEST(CapiTest, NullIsAnErrorEverywhere) {
       wick_module_load(nullptr, nullptr, &module),
       wick_module_load(kDigits, nullptr, nullptr),
       wick_module_load_memory(nullptr, 4, nullptr, nullptr, &module),
+      wick_module_load_on(nullptr, "cpu", nullptr, &module),
+      wick_module_load_on(kDigits, "cpu", nullptr, nullptr),
+      wick_module_load_memory_on(nullptr, 4, nullptr, "cpu", nullptr, &module),
       wick_module_call(nullptr, nullptr, nullptr, 0, nullptr, nullptr, &value),
       wick_module_methods(nullptr, &value),
       wick_module_parameters(nullptr, &value),
@@ -318,6 +321,29 @@ TEST(CapiTest, FilesOfAnotherKindSayWhatTheyAre) {
   EXPECT_EQ(message(), "/no/such/file.pt: No such file or directory");
   EXPECT_EQ(wick_module_load("/tmp", nullptr, &none), WICK_ERROR_LOAD);
   EXPECT_THAT(message(), HasSubstr("/tmp: Is a folder, not a file"));
+}
+
+TEST(CapiTest, ModulesAreLoadedToADevice) {
+  const wick_limits* no_limits = nullptr;
+  const std::string bytes = wick::testing_shell::readText(kDigits);
+  const void* data = bytes.data();
+  const char* no_name = nullptr;
+  for (const char* device : {"cpu", static_cast<const char*>(nullptr), "meta"}) {
+    for (const auto& module : {made<wick_module>(wick_module_load_on, kDigits, device, no_limits),
+                               made<wick_module>(wick_module_load_memory_on, data, bytes.size(),
+                                                 no_name, device, no_limits)}) {
+      const Value weight = made(wick_module_get_attribute, module.get(), "fc_layers.1.weight");
+      wick_tensor tensor = {};
+      tensor.struct_size = sizeof(tensor);
+      const bool on_meta = device && std::string(device) == "meta";
+      EXPECT_EQ(wick_value_to_tensor(weight.get(), &tensor), on_meta ? WICK_ERROR_USAGE : WICK_OK);
+    }
+  }
+  wick_module* module = nullptr;
+  EXPECT_EQ(wick_module_load_on(kDigits, "gpu", nullptr, &module), WICK_ERROR_RUNTIME);
+  EXPECT_THAT(message(), HasSubstr("got 'gpu'"));
+  EXPECT_EQ(wick_module_load_on(kDigits, "cuda:101", nullptr, &module), WICK_ERROR_RUNTIME);
+  EXPECT_EQ(module, nullptr);
 }
 
 TEST(CapiTest, ModulesAreSaved) {
