@@ -8,6 +8,7 @@
 #include "ir/dot.h"
 #include "ir/printer.h"
 #include "passes/pipeline.h"
+#include "python/device_maps.h"
 #include "python/interrupts.h"
 #include "python/module.h"
 #include "python/plain_types.h"
@@ -277,8 +278,10 @@ py::list namedList(const Module::Named<T>& named) {
   return out;
 }
 
-ScriptModule loadModuleFrom(const py::object& source, const py::object& extra_files) {
+ScriptModule loadModuleFrom(const py::object& source, const py::object& map_location,
+                            const py::object& extra_files) {
   LoadOptions options;
+  options.devices = deviceMapOf(map_location);
   std::unordered_map<std::string, std::string> extra;
   options.extra_files = &extra;
   options.run = interruptibleRun();

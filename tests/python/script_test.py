@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -277,6 +278,46 @@ class Modules(Case):
         theirs = reference.jit.load(path)(reference.from_numpy(self.x.numpy()))
         self.assert_same(theirs, net(self.x), 1e-6)
 
+    def test_map_location(self):
+        """An archive as if it had been saved on a GPU, on a machine that has another one or none."""
+        net = nn.Linear(3, 2)
+        saved = io.BytesIO()
+        jit.save(jit.script(net), saved)
+        moved = io.BytesIO()
+        with zipfile.ZipFile(saved) as old, zipfile.ZipFile(moved, "w") as new:
+            for name in old.namelist():
+                record = old.read(name)
+                if name.endswith(".pkl"):
+                    record = record.replace(b"X\3\0\0\0cpu", b"X\6\0\0\0xla:31")
+                new.writestr(name, record)
+        asked = []
+
+        def on_cpu(storage, name):
+            asked.append((storage.device.type, name))
+            return storage
+
+        for where in (None, "cpu", torch.device("cpu"), {"xla:31": "cpu"}, {"other": "meta"}, on_cpu,
+                      lambda storage, name: None, lambda storage, name: "cpu",
+                      lambda storage, name: storage.cuda(3).cpu()):
+            moved.seek(0)
+            loaded = jit.load(moved, map_location=where)
+            self.assert_same(loaded(self.x), net(self.x))
+        self.assertEqual(asked, [("cpu", "xla:31")] * 2)
+        moved.seek(0)
+        self.assertEqual(str(jit.load(moved, map_location="meta").weight.device), "meta")
+
+        def fails(storage, name):
+            raise KeyError(name)
+
+        for where, error, message in [
+            (fails, KeyError, "xla:31"),
+            (lambda storage, name: 3.5, TypeError, "to give the storage, a device or None, got float"),
+            (lambda storage, name: "gpu", RuntimeError, "got 'gpu'"),
+        ]:
+            moved.seek(0)
+            with self.assertRaisesRegex(error, message):
+                jit.load(moved, map_location=where)
+
     def test_frozen(self):
         class Plain(nn.Module):
             def __init__(self):
@@ -364,7 +405,8 @@ class Modules(Case):
              "the unit has no function 'g'"),
             (lambda: jit.script(nn.Linear(1, 1)).to(3.5), TypeError,
              "to: expected a device or a dtype, got float"),
-            (lambda: jit.load("x", map_location="cuda"), RuntimeError, "only the CPU is known"),
+            (lambda: jit.load("x", map_location="gpu"), RuntimeError, "got 'gpu'"),
+            (lambda: jit.load("x", map_location={1: "cpu"}), TypeError, "expected a str as a name"),
         ]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 wrong()

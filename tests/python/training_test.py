@@ -179,6 +179,9 @@ class Files(Case):
                 torch.load(os.path.join(folder, "none.pt"))
             with self.assertRaises(TypeError):
                 torch.save({"a": object()}, path)
+            self.assertEqual(str(torch.load(path, map_location="meta")["a"].device), "meta")
+            self.assert_same(torch.load(path, map_location=lambda s, name: s)["a"], value["a"])
+            self.assert_same(torch.load(path, map_location={"cpu": torch.device("cpu")})["a"], value["a"])
             for end in (".safetensors", ".npz", ".pt"):
                 path = os.path.join(folder, "tensors" + end)
                 wick.files.save_tensors({"x": torch.ones(2), "y": torch.arange(3)}, path)

@@ -489,14 +489,14 @@ def save(module, file, _extra_files=None):
 
 
 def load(file, map_location=None, _extra_files=None):
-    """Reads an archive of torch.jit.save, from a path or a file that is open."""
-    if map_location is not None and str(_C.device(map_location)).split(":")[0] != "cpu":
-        raise RuntimeError(f"load: only the CPU is known, not {map_location}")
+    """Reads an archive of torch.jit.save, from a path or a file that is open.
+
+    Tensors, and devices that the code names, go where `map_location` says, as files.load tells."""
     from wick import files
 
     source = files.bytes_in(file) if hasattr(file, "read") else files.path_of(file)
     extra = {}
-    made = ScriptModule(_C._load_module(source, extra))
+    made = ScriptModule(_C._load_module(source, files.map_of(map_location), extra))
     for name in _extra_files or {}:
         _extra_files[name] = extra.get(name, b"")
     return made

@@ -348,7 +348,7 @@ def save(value, file):
 
 
 def load(file, map_location=None, weights_only=True):
-    """Reads what torch.save wrote."""
+    """Reads what torch.save wrote. Tensors go where `map_location` says, as files.load tells."""
     from wick import files
 
     return files.load(file, map_location, weights_only)
