@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "serialization/archive_reader.h"
+#include "serialization/archive_writer.h"
 #include "serialization/npy.h"
 #include "tests/tools/cli_testing.h"
 #include "wick.h"
