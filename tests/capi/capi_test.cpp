@@ -589,7 +589,7 @@ TEST(CapiTest, TensorsWithoutElementsInMemoryAreNotShown) {
   };
   refused("sparse", "expected a dense tensor, got a sparse one");
   refused("quantized", "expected a dense tensor, got a quantized one");
-  refused("elsewhere", "expected a tensor on the CPU, got one on meta");
+  refused("elsewhere", "expected a tensor on the CPU, got one on meta; wick_tensor_to brings it there");
 }
 
 // What a program typed as a list of tensors stays one.
