@@ -25,7 +25,8 @@ int Device::count(DeviceType of_type) {
   return backend ? backend->count() : 0;
 }
 
-std::ostream& operator<<(std::ostream& out, Device device) {
+// A friend: the pragma of the header does not reach it.
+__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out, Device device) {
   return out << device.str();
 }
 

@@ -221,7 +221,8 @@ std::string Tensor::repr() const {
   return defined() ? formatTensor(*this) : describe();
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+// A friend: the pragma of the header does not reach it.
+__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   return out << tensor.repr();
 }
 

@@ -344,7 +344,8 @@ std::string quoteString(std::string_view text) {
   return out;
 }
 
-std::ostream& operator<<(std::ostream& out, const IValue& value) {
+// A friend: the pragma of the header does not reach it.
+__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out, const IValue& value) {
   return out << value.repr();
 }
 

@@ -113,7 +113,8 @@ void Profile::clear() {
   observer_->clear();
 }
 
-std::ostream& operator<<(std::ostream& out, const Profile& profile) {
+// A friend: the pragma of the header does not reach it.
+__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out, const Profile& profile) {
   out << fmt::format("{:>12}  {:>9}  {:>10}  {:>12}  {:<28} {}\n", "total us", "calls", "us a call",
                      "bytes kept", "operator", "source");
   for (const Profile::Row& row : profile.rows()) {
