@@ -2,6 +2,7 @@
 // between which a program computes.
 #include <algorithm>
 
+#include "autograd/formula.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "distributed/group.h"
@@ -90,6 +91,12 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(endBundle), kSideEffects | kNotDifferentiable},
 };
 const RegisterOperators registered(kRecords);
+
+constexpr autograd::FormulaText kFormulas[] = {
+    {"wick::all_reduce, wick::all_reduce_end",
+     "missing all processes would have to walk back together; a GradientExchange reduces gradients"},
+};
+const autograd::RegisterFormulas formulas(kFormulas);
 
 constexpr DeviceKernel kMeta[] = {
     {"wick::all_reduce", WICK_KERNEL(allReduceMeta)},

@@ -14,9 +14,12 @@ while [ "$1" != -- ]; do
 done
 shift
 # shellcheck disable=SC2086  # lists of paths without spaces
-g++ -r -nostdlib -o "$folder/all.o" -Wl,--whole-archive $whole -Wl,--no-whole-archive \
+# Section groups go: a program drops a group that it has itself, and with it the local symbols inside.
+g++ -r -nostdlib -o "$folder/all.o" -Wl,--force-group-allocation -Wl,--whole-archive $whole -Wl,--no-whole-archive \
   -Wl,--start-group "$@" -Wl,--end-group
-objcopy --strip-unneeded --wildcard --localize-hidden --localize-symbol='*4llvm*' --localize-symbol='LLVM*' \
+# Variables of inline functions and inline variables stood in groups too: the program's own wins.
+nm --defined-only "$folder/all.o" | awk '$2 == "u" {print $3}' >"$folder/unique"
+objcopy --weaken-symbols="$folder/unique" --strip-unneeded --wildcard --localize-hidden --localize-symbol='*4llvm*' --localize-symbol='LLVM*' \
   "$folder/all.o" "$folder/wick.o"
 rm -f "$out"
 ar rcsD "$out" "$folder/wick.o"

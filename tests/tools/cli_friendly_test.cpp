@@ -187,7 +187,7 @@ TEST(FriendlyCliTest, FilesThatAreNoModulesSayWhatTheyAre) {
                            HasSubstr("torch.jit.script(module).save")));
   const std::string tensor = temporary("one.pt");
   saveValue(Tensor::zeros({2}, DType::Float), tensor);
-  EXPECT_THAT(cli({"info", tensor}).err, HasSubstr("--input @" + tensor));
+  EXPECT_THAT(cli({"check", tensor}).err, HasSubstr("--input @" + tensor));
   const std::string npy = temporary("array.npy");
   saveNpy(Tensor::zeros({2}, DType::Float), npy);
   EXPECT_THAT(cli({"run", npy}).err, HasSubstr("is a NumPy array, no program"));

@@ -410,7 +410,7 @@ TEST(TrainTest, TrainsWhatWasSavedOnAGpu) {
   }
   std::vector<std::string> written;
   for (const char* end : {"", ".gpu"}) {
-    const std::string out = temporary(std::string("trained") + end);
+    const std::string out = temporary(std::string("trained") + end + ".pt");
     const Outcome o = cli({"train", net + end, "--weights", temporary("weights.pt") + end, "--data",
                            data, "--loss", "cross_entropy", "--epochs", "1", "--output", out});
     ASSERT_EQ(o.code, 0) << o.err;
