@@ -39,7 +39,7 @@ struct Result {
   Tensor tensor;
 };
 
-// Behind the name of a dict: the key where it is a word, which may stand in comments of C, else its number.
+// A dict's name is followed by the key where it is a word, which may stand in comments of C, else its number.
 std::string keyName(const IValue& key, size_t number) {
   constexpr size_t kLongest = 64;
   const auto isWordChar = [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; };

@@ -117,7 +117,7 @@ class LimitScope {
   BudgetScope scope_;
 };
 
-// What is asked of a value that is of another kind is the caller's mistake, not a program's.
+// A question to a value of another kind is the caller's mistake, not a program's.
 template <class F>
 auto asked(const char* function, F&& f) {
   try {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMaxThreads = 1024;  // setNumThreads (runtime/threads.h)
 
-// What wick_set_grad said on this thread, and how many runs called a function of the caller's.
+// The setting of wick_set_grad on this thread, and how many runs called a function of the caller's.
 thread_local std::optional<bool> grad;
 thread_local int runs = 0;
 

@@ -95,7 +95,7 @@ WICK_API const char* wick_version(void);
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
-/* Of the whole process: threads within one operator (1 to 1024), bytes that may be held (0: any). */
+/* For the whole process: threads within one operator (1 to 1024), bytes that may be held (0: any). */
 WICK_API wick_status wick_set_threads(int threads);
 WICK_API wick_status wick_set_memory_limit(uint64_t bytes);
 /* Lets the process's generator of random numbers start again, as torch.manual_seed does. */
@@ -112,7 +112,7 @@ WICK_API wick_status wick_set_grad(int on);
  * several at a time; a call that began may end after another handler is set. */
 WICK_API wick_status wick_set_warning_handler(void (*handler)(void* data, const char* message),
                                               void* data);
-/* What the engine logs of its work: `files` names source files as the environment variable WICK_LOG
+/* Sets the engine's log of its work: `files` names source files as the environment variable WICK_LOG
  * does, "" turns logging off. Each line, with its end of line, goes to the handler, from any thread,
  * one at a time; NULL: to the standard error. The handler must call no function of this file. */
 WICK_API wick_status wick_set_log(const char* files, void (*handler)(void* data, const char* line),
@@ -311,7 +311,7 @@ typedef struct wick_tensor {
 #define WICK_TENSOR_INIT \
   { sizeof(wick_tensor), WICK_UINT8, 0, NULL, NULL, NULL, 0 }
 
-/* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. Of booleans every
+/* A tensor with a copy of `bytes` bytes, which must be as many as its elements take. For booleans, every
  * byte but 0 is true. */
 WICK_API wick_status wick_value_from_data(wick_dtype dtype, const int64_t* sizes, size_t dims,
                                           const void* data, size_t bytes, wick_value** value);
@@ -322,7 +322,7 @@ WICK_API wick_status wick_value_to_tensor(const wick_value* value, wick_tensor* 
 /* The same elements in row-major order without gaps: the value itself, or a copy. */
 WICK_API wick_status wick_value_contiguous(const wick_value* value, wick_value** result);
 
-/* What any tensor is, on whatever device. The sizes are valid as those of wick_tensor are; the
+/* The description of any tensor, on whatever device. The sizes are valid as those of wick_tensor are; the
  * device's name ("cpu", "cuda:0") as long as the process lives. */
 WICK_API wick_status wick_tensor_dtype(const wick_value* tensor, wick_dtype* dtype);
 WICK_API wick_status wick_tensor_sizes(const wick_value* tensor, const int64_t** sizes,

@@ -1,4 +1,4 @@
-// Where the engine says what is not a result: warnings and logs. Both go to the standard error unless
+// Warnings and logs: texts of the engine beside results. Both go to the standard error unless
 // an application takes them. All functions here are thread-safe.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A model on a GPU: cuda MODEL. Where there is none it is computed on the CPU.
+// A model on a GPU: cuda MODEL. Without a GPU it is computed on the CPU.
 #include <wick/wick.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@ struct DotOptions {
 // as far as the types of values do, and types of other values than tensors. RuntimeError for a graph whose
 // blocks nest too deeply to be read.
 std::string printDot(const Graph& graph, const DotOptions& options = {});
-// What edges tell of a value of this type: "float32[1, 3, *]", "" for a tensor about which nothing is known.
+// Returns the label of edges for a value of this type: "float32[1, 3, *]", "" for a tensor about which nothing is known.
 std::string edgeText(const Type& type);
 // The text of a label: backslashes and quotes for Graphviz; lines are set left.
 std::string dotText(const std::string& text);

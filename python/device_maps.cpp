@@ -14,7 +14,7 @@ std::optional<Device> ask(const SharedObject& function, const std::string& name)
   const WithGil gil;
   if (!gil.usable()) return std::nullopt;
   try {
-    // Of a file: it may be anything.
+    // The name comes from a file: it may be anything.
     const Owned text = checked(PyUnicode_DecodeUTF8(
         name.data(), static_cast<Py_ssize_t>(name.size()), "backslashreplace"));
     const Owned result = checked(PyObject_CallOneArg(function.get(), text.get()));

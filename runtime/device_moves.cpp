@@ -122,7 +122,7 @@ void keepNumbers(std::vector<IValue>& values) {
   std::erase_if(values, [](const IValue& value) { return value.toTensor().dim() == 0; });
 }
 
-// What the methods of classes call, from class to class.
+// Visits the functions that methods of classes call, from class to class.
 class Reach {
  public:
   void addObject(const IValue& object) {

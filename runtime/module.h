@@ -88,10 +88,10 @@ class Module {
   // Moves all tensors that the module and what it holds have, in place: parameters, buffers, tensors in
   // other attributes, and the constants in the code of their classes (but for those without dimensions,
   // which join tensors of any device), which other modules of these classes share. Arguments of calls
-  // must be there, too. Nobody may run code of the module meanwhile; what was made of it before
+  // must be there, too. Nobody may run code of the module meanwhile; anything made of it before
   // (optimizeForInference, freeze, traces) is to be made again. Gradients stay where they were.
   // RuntimeError when there is no such device, its memory is exhausted, or a parameter or buffer is of
-  // a kind that cannot be moved; what was moved until then stays there. The result is this module.
+  // a kind that cannot be moved; tensors that were moved until then stay there. The result is this module.
   Module to(Device device) const;
 
   // Parameters and buffers by dotted name, Dict[str, Tensor]: of each module its parameters, its

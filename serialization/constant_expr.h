@@ -15,7 +15,7 @@ struct ConstantScope {
   std::function<IValue(const SourceRange&, const std::string& name)> constant;
   // The type that annotate(T, value) names.
   std::function<TypePtr(const Expr&)> type;
-  // What torch.device("name") is; nullopt when it is no device.
+  // The device for torch.device("name"); nullopt when the name is no device.
   std::function<std::optional<Device>(const std::string& name)> device;
 };
 

@@ -1,4 +1,4 @@
-// Where the tensors of a file go, by the names of the devices that they were saved on.
+// The devices that tensors of a file go to, by the names of the devices that they were saved on.
 //
 // Files say of each tensor where it was ("cuda:0"), and the code of archives names devices in constants,
 // torch.device("cuda:0"). Both follow one map, so that a program finds its tensors where it looks for them. This is the
@@ -43,7 +43,7 @@ class DeviceMap {
       DeviceMap(F function)
       : function_(std::move(function)) {}
 
-  // Where a tensor goes that was saved on the device of this name. std::nullopt for text that names no device
+  // Returns the device for a tensor that was saved on the device of this name, std::nullopt for text that names no device
   // that is known, unless a table or a function knows it. RuntimeError when the map names a device that this
   // machine lacks.
   std::optional<Device> find(const std::string& name) const;

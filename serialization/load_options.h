@@ -1,4 +1,4 @@
-// What callers say of loading a module besides where it is.
+// Options for loading a module.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace wick {
 class CompileErrors;
 
 struct LoadOptions {
-  // Where tensors go, and the devices that constants of the code and x.cuda() mean.
+  // The devices that tensors go to, and those that constants of the code and x.cuda() mean.
   DeviceMap devices{};
   // For the __setstate__ methods that run while loading.
   RunOptions run{};
@@ -24,7 +24,7 @@ struct LoadOptions {
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   // Receives the version of the archive's format, when not null.
   int64_t* format_version = nullptr;
-  // What the file may ask for.
+  // Limits on memory and sizes that the file may ask for.
   ArchiveLimits limits{};
   // Receives the errors of functions that do not compile, when not null, and the module is loaded
   // without them; otherwise they end loading.

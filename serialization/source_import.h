@@ -35,7 +35,7 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   // What CONSTANTS.cN indexes. Set once, before anything that refers to it is compiled.
   void setConstants(std::vector<IValue> constants) { constants_ = std::move(constants); }
 
-  // What devices in the source mean; without, they are what is written. As setConstants().
+  // The map of devices in the source; without it they stay as written. As setConstants().
   void setDevices(DeviceMap devices) { devices_ = std::move(devices); }
 
   // CompileError for one class more; named tuples, enums and interfaces count. Unlimited at first.

@@ -35,7 +35,7 @@ Ref<Storage> storageOf(const Bytes& bytes, LoadBudget& budget) {
   return storage;
 }
 
-// How values of torch.save know devices. Those that are values stay what they are, as far as the engine knows them.
+// The devices in values of torch.save. Devices that are values stay what they are, as far as the engine knows them.
 void setDevices(UnpicklerHooks& hooks, const DeviceMap& devices) {
   hooks.device = [&](const std::string& name) { return devices.find(name); };
   hooks.device_value = [&](const std::string& name) {

@@ -45,10 +45,10 @@ struct UnpicklerHooks {
   // The memory of a storage, on the CPU. Must have at least `bytes` bytes; the same key, the same
   // storage.
   std::function<Ref<Storage>(const StorageRequest&)> storage;
-  // Where the tensors go that were saved on the device of this name; nullopt when it names none.
+  // Returns the device for tensors that were saved on the device of this name; nullopt when it names none.
   // Empty: the CPU for all.
   DeviceHook device;
-  // What a value of torch.device is. Empty: the device of this name.
+  // Returns the value of torch.device. Empty: the device of this name.
   DeviceHook device_value;
   // Tensors of no dimensions that were saved on the CPU stay there: traced programs take them for
   // numbers.
@@ -193,7 +193,7 @@ class Unpickler {
     bool only_bools;  // as for its bytes: 0 and 1
   };
   std::unordered_map<const Storage*, StorageUse> storages_;
-  // Where the tensors of a storage go, and their storage there once one was moved.
+  // The device for the tensors of a storage, and their storage there once one was moved.
   struct Place {
     Ref<Storage> storage;  // kept alive, for the address is the key
     Device device;

@@ -9,7 +9,7 @@
 
 namespace wick {
 
-// What is taken off the budget for a tensor and its handle.
+// Bytes that the budget loses for a tensor and its handle.
 inline constexpr uint64_t kTensorMemory = 512;
 
 class Unpickler::GlobalObject : public RefCounted {

@@ -96,7 +96,7 @@ class Elements {
       pace.step();
       if (a_[i] == b_[i] || (isNan(a_[i]) && isNan(b_[i]))) continue;
       const double distance = apart(a_[i], b_[i]);
-      // Written so that what is not a number does not pass; infinite numbers allow nothing.
+      // Written so that NaN does not pass; infinite numbers allow nothing.
       const double larger = std::max(sizeOf(a_[i]), sizeOf(b_[i]));
       if (std::isfinite(larger) && distance <= allowed(b_[i])) continue;
       ++count_;

@@ -16,9 +16,9 @@ struct Tolerance {
   double relative = 0;  // times the second number; added to `absolute`, as in torch.allclose
 };
 
-// What differs, a line each, "where: how"; empty when nothing does. A part of a value stands behind its name:
+// Returns the differences, a line each, "where: how"; empty when nothing does. A part of a value stands behind its name:
 // "result[0]['logits']". Values must have the same types, tensors the same dtypes and shapes, dicts their keys in the
-// same order; objects of one class are compared by their attributes. NaN is equal to NaN alone. Of tensors whose numbers differ the
+// same order; objects of one class are compared by their attributes. NaN is equal to NaN alone. For tensors whose numbers differ the
 // line tells how many do, and the largest difference with its position, absolute and relative to the larger
 // number. RuntimeError for values that nest too deeply.
 std::vector<std::string> differences(const IValue& a, const IValue& b, const Tolerance& tolerance,

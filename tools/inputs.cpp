@@ -82,7 +82,7 @@ class SpecReader {
                                        expected, at_ + 1, text_, std::string(at_, ' '),
                                        fileAdvice()));
   }
-  // What to write where the value is the name of a file.
+  // Returns advice for a value that is the name of a file.
   std::string fileAdvice() const {
     const std::string path(text_.substr(value_at_));
     std::error_code error;

@@ -294,7 +294,7 @@ class Painter {
     for (const Value* output : node.outputs()) {
       if (holdsTensors(*output->type())) sources_[output] = {open_};
     }
-    // Who reads later what was written here gets it from here.
+    // Later readers of this value get it from here.
     const Operator* op = node.maybeOperator();
     for (size_t i = 0; op && i < node.inputs().size() && i < 64; ++i) {
       if ((op->writtenArguments(node) >> i & 1) != 0) sources_[node.input(i)] = {open_};

@@ -24,7 +24,7 @@ struct ModulePicture {
 };
 
 // Graphviz text of a graph whose calls are inlined. A module's box tells its name, class and number of parameters, a frame
-// holds what is opened; operators of opened modules themselves are boxes with their names, those in a row one box.
+// holds the opened modules; operators of opened modules themselves are boxes with their names, those in a row one box.
 // Edges are tensors, with dtypes and sizes as far as types know them; constants, numbers and weights are not drawn.
 // `method` is the method whose graph it was before passes changed it: its calls tell the modules. "" for a graph that
 // no call of a module leads to.

@@ -34,7 +34,7 @@ void repeatable(CLI::Option* option) {
       CLI::MultiOptionPolicy::TakeAll);
 }
 
-// Of verbs that load or run what may come from anyone.
+// Limits for verbs that load or run files from anyone.
 void addLimits(CLI::App& verb, Options& options) {
   repeatable(verb.add_option(
       "--plugin", options.plugins,
@@ -95,7 +95,7 @@ void addDType(CLI::App& verb, Options& options, const char* help) {
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
 }
 
-// What values that are compared with recorded ones may be apart.
+// Tolerances for values that are compared with recorded ones.
 void addTolerances(CLI::App& verb, Options& options) {
   verb.add_option(
           "--tolerance", options.tolerance,

@@ -47,7 +47,7 @@ struct Options {
   double duration = 0;          // seconds; 0: a second and a half
   int concurrency = 1;          // threads of bench that call the program at the same time
   bool no_prepare = false;      // bench runs the program as it is
-  bool verbose = false;         // bench tells what was compiled
+  bool verbose = false;         // bench tells about compiled code
   std::string compare;          // what bench also measures; empty or "interpreter"
   int warm_up = -1;             // calls; -1: as many as fit into 300 ms
   bool json = false;

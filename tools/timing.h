@@ -47,8 +47,8 @@ struct TimedTogether {
   double seconds;  // from the first call to the end of the last one
 };
 // Each function is called again and again by a thread of its own, all at the same time, under the caller's
-// settings and budget. Each thread warms up by itself; `plan.iterations` calls are shared by all. What a call
-// raises ends the others, and is raised here.
+// settings and budget. Each thread warms up by itself; `plan.iterations` calls are shared by all. An error of
+// one call ends the others and is raised here.
 TimedTogether timeTogether(const std::vector<std::function<void()>>& callers,
                            const TimingPlan& plan);
 

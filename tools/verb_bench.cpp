@@ -59,7 +59,7 @@ double operationsPerSecond(const Measurement& m) {
   return m.device->work.operations / m.times.median() * 1e3;
 }
 
-// Of what was compiled; none when that is nothing.
+// Lines about compiled code; none without any.
 std::optional<Timings> compileTimes(const codegen::JitStatistics& statistics) {
   if (statistics.compile_times.empty()) return std::nullopt;
   return Timings(statistics.compile_times);
@@ -109,7 +109,7 @@ nlohmann::ordered_json rowOf(const Options& options, const Measurement& m,
   return row;
 }
 
-// What was compiled, and which code ran.
+// The code that was compiled, and which code ran.
 std::string detailsOf(const Measurement& m, GraphFunction& called) {
   const auto compiles = compileTimes(m.machine_code);
   std::string text = fmt::format(

@@ -160,7 +160,7 @@ std::shared_ptr<Graph> drawnGraph(const Options& options, const std::string& sta
     return codeFor(options, program, function, /*needs_arguments=*/true).graph()->copy();
   }
   std::shared_ptr<Graph> graph = graphAt(stage, program, function);
-  // What is prepared may be shared.
+  // A prepared function may be shared.
   if (stage == kInference) graph = graph->copy();
   if (options.stage.empty()) inlineCalls(*graph);
   return graph;

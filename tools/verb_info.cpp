@@ -37,7 +37,7 @@ struct Totals {
   }
 };
 
-// Of the parameters and buffers of a module and those within.
+// Counts the parameters and buffers of a module and of those within.
 Totals totalsOf(const Module& module) {
   Totals totals;
   for (const auto& [name, tensor] : module.parameters()) totals.add(tensor);
@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, size_t>> operatorsOf(const LoadedFile& progra
       });
     });
   } catch (const CompileError&) {
-    // What does not compile is told elsewhere.
+    // Functions that do not compile are reported elsewhere.
     return {};
   }
   std::vector<std::pair<std::string, size_t>> sorted(counts.begin(), counts.end());
@@ -149,7 +149,7 @@ std::optional<NamedTensors> tensorsWithoutProgram(const std::string& path) {
     if (isArchiveOfModule(path)) return std::nullopt;
     return loadTensors(path, {}, Device());
   } catch (const LoadError&) {
-    // What it is instead is told when it is loaded as a program.
+    // Loading it as a program says which kind of file it is.
     return std::nullopt;
   }
 }

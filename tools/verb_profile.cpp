@@ -231,7 +231,7 @@ class Profile : public OperatorObserver {
     for (const Event& e : events_) {
       const Row& row = rows_.at(e.node);
       nlohmann::json about = {{"module", row.module}, {"source", row.source}, {"bytes", e.bytes}};
-      // Of the node's first call; others may have had other ones.
+      // The shapes of the node's first call; others may have had other ones.
       about[row.reshaped ? "first_arguments" : "arguments"] = describe(row.shapes);
       if (!row.inside.empty()) about["inside"] = row.inside;
       events.push_back({{"name", row.op},
@@ -410,7 +410,7 @@ struct Profiled {
   size_t shown() const { return top == 0 ? rows.size() : std::min(top, rows.size()); }
 };
 
-// Of one call of the program, as the line below the table adds them up.
+// Times of one call of the program, as the line below the table adds them up.
 double usOf(std::span<const Row> rows) {
   double us = 0;
   for (const Row& row : rows) us += row.us;

@@ -39,14 +39,14 @@ void compareWith(const IValue& expected, const IValue& result, const Options& op
   for (const std::string& line : lines) text += line + "\n";
   print(text);
   throw UsageError(fmt::format(
-      "the result differs from {} (above: the result, and what was expected)", options.expect));
+      "the result differs from {} (above: the result, and the expected value)", options.expect));
 }
 
 }  // namespace
 
 void runVerb(const Options& options) {
   applySettings(options);
-  // Whether the result can be written, and what is expected can be read, shows before it is computed.
+  // Files that cannot be written or read are reported before anything is computed.
   if (!options.output_file.empty()) {
     const OutputFile probe(options.output_file);
   }

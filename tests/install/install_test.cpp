@@ -557,7 +557,7 @@ TEST_F(InstalledTest, HeadersFindTheirOwn) {
 // The headers in every compiler that is said to do, with warnings that are errors.
 class CompilersTest : public InstalledTest {
  protected:
-  // What the compiler says of an empty program with these headers.
+  // Returns the messages of the compiler for an empty program with these headers.
   static std::string compile(const std::string& compiler, const std::string& flags_,
                              const std::vector<std::string>& headers,
                              const std::string& suffix = ".cpp") {
@@ -653,7 +653,7 @@ int main() {
     ASSERT_EQ(built.code, 0) << built.text;
     EXPECT_EQ(run(program.string()).text,
               "[2, 5, 5, 42] tensor([1., 2.])\n"
-              "expected __torch__.torch.classes.plain.Counter, got Object\n"
+              "RuntimeError: expected __torch__.torch.classes.plain.Counter, got object\n"
               "another class\n");
   }
 }

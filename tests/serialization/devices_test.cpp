@@ -245,7 +245,7 @@ TEST(SavedDevicesTest, DevicesInTheCodeFollowTheMap) {
       testing::AllOf(HasSubstr("\"cuda:1\""), testing::Not(HasSubstr("\"cuda:0\"")),
                      testing::Not(HasSubstr("\"cpu\"")), testing::Not(HasSubstr("aten::cuda"))));
   EXPECT_THAT(graphOf(moduleFrom(archive, named("cuda:0", kSecond))), HasSubstr("\"cuda:1\""));
-  // Only what is computed, or names no device, waits for the run.
+  // Only a computed text, or one that names no device, waits for the run.
   const Module raises = moduleFrom(
       withCode("    x = torch.to(x, torch.device(\"nothing\"), 6, False, False, None)\n"));
   EXPECT_THAT(errorOf([&] { raises.forward({x}); }), HasSubstr("got 'nothing'"));

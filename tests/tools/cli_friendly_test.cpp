@@ -156,7 +156,7 @@ def main(x: Tensor, n: int) -> Tensor:
   o = cli({"graph", script, "--function", "main", "--svg"}, "PATH=/nowhere");
   EXPECT_EQ(o.code, 1);
   EXPECT_THAT(o.err, HasSubstr("Graphviz's program dot"));
-  // What keeps it from drawing is told.
+  // A message says why nothing is drawn.
   const std::string folder = temporary("programs");
   std::filesystem::create_directories(folder);
   write("programs/dot", "#!/bin/sh\nexit 3\n");
@@ -322,7 +322,7 @@ TEST(FriendlyCliTest, PicturesShowABoxForEachModule) {
   const std::string file = temporary("picture.dot");
   ASSERT_EQ(cli({"graph", kDigits, "--depth", "1", "--output", file}).code, 0);
   EXPECT_EQ(readText(file), o.out);
-  // What only checks is left out, of scripts as well.
+  // Branches that only check are left out, also in scripts.
   const std::string checks = write("checks.py", R"(
 def main(x: Tensor, n: int) -> Tensor:
     if x.dim() != 2:

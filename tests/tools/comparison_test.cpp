@@ -67,7 +67,7 @@ TEST(ComparisonTest, TellsWhereAndByHowMuch) {
   EXPECT_THAT(lines(IValue(a), IValue(b)),
               ElementsAre("result: 2 of 4 numbers differ, by up to 1 at [1, 0] (100 and 101), "
                           "relatively by up to 0.2 at [0, 1] (2 and 2.5)"));
-  // Of the largest number, of each one, absolutely.
+  // Tolerances: a part of the largest number, a part of each number, absolute.
   EXPECT_TRUE(lines(IValue(a), IValue(b), {.of_largest = 0.01}).empty());
   EXPECT_THAT(lines(IValue(a), IValue(b), {.relative = 0.01}),
               ElementsAre("result: 1 of 4 numbers differ, by up to 0.5 at [0, 1] (2 and 2.5), "

@@ -379,7 +379,7 @@ TEST(TrainTest, ModelsAreEvaluatedOverLabels) {
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, AllOf(HasSubstr("top-1 accuracy  0.8000  (8 of 10)"),
                            HasSubstr("top-5 accuracy  0.9000"), HasSubstr("cross_entropy   1.")));
-  // What decides nothing has a loss alone.
+  // A model that chooses no class has a loss alone.
   o = cli({"evaluate", script, "--data", folder + "/x.npy", folder + "/x.npy", "--loss", "mse"});
   EXPECT_THAT(o.out, AllOf(HasSubstr("mse             0\n"), Not(HasSubstr("accuracy"))));
   o = cli({"evaluate", script, "--data", folder + "/x.npy", folder + "/x.npy"});

@@ -85,7 +85,7 @@ TEST(DeviceTest, ModulesMoveWithAllThatTheyHold) {
   const Tensor x = Tensor::from({1.f, 1.f}, {1, 2});
   EXPECT_EQ(shown(module({x})), kAnswer);
   EXPECT_EQ(module.to(kThere), module);
-  // Whoever holds one of its tensors sees it moved.
+  // A caller that holds one of its tensors sees it moved.
   EXPECT_EQ(weight.device().type, kThere.type);
   EXPECT_EQ(module.attr("table")[0].tensor().device().type, kThere.type);
   const Tensor y = module({x.to(kThere)}).tensor();
@@ -96,7 +96,7 @@ TEST(DeviceTest, ModulesMoveWithAllThatTheyHold) {
             "float64[2, 2] on lazy");
 }
 
-// What is constant in the code moves also when it has run before, and was folded there.
+// Constants of the code move also after a run that folded them.
 TEST(DeviceTest, ModulesMoveWithTheConstantsOfTheirCode) {
   const GradModeGuard inference(false);
   const Module module = freeze(network(), {.optimize = true});

@@ -1,5 +1,5 @@
-// What makes handles pleasant: arguments by name, texts, prepared methods, profiles, handlers of
-// messages, errors that name what was meant.
+// Comforts of handles: arguments by name, texts, prepared methods, profiles, handlers of
+// messages, errors that name the likely meaning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
