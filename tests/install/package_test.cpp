@@ -41,8 +41,7 @@ class PackageTest : public testing::Test {
     return found;
   }
   static void readsDigit(const fs::path& program) {
-    const Outcome o =
-        run(program.string() + " run examples/digits.pt --input @examples/seven.npy");
+    const Outcome o = run(program.string() + " run examples/digits.pt --input @examples/seven.npy");
     EXPECT_EQ(o.code, 0) << o.text;
     EXPECT_THAT(o.text, HasSubstr("largest at 7"));
   }
