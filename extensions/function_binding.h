@@ -56,7 +56,7 @@ class TypeKey {
   const char* text_ = nullptr;  // has the name in it
 };
 
-// What an object of an application's class holds.
+// The C++ object inside of an object of an application's class.
 class HeldObject : public RefCounted {
  public:
   // Owns `held`, a T of the type that the key tells.
@@ -83,7 +83,7 @@ Ref<RefCounted> newHeld(A&&... arguments) {
 // The class that a C++ type was registered as. UsageError when there is none.
 TypePtr classOfType(const TypeKey& type);
 IValue makeHeld(const TypeKey& type, Ref<RefCounted> held);
-// The T of `type` that the object holds. RuntimeError that says what was expected.
+// Returns the T of `type` that the object holds. Throws RuntimeError that names the expected class.
 void* heldObject(const TypeKey& type, const IValue& object);
 // Gives an object that was made without a state what it holds.
 void holdObject(const IValue& object, Ref<RefCounted> held);
