@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "core/memory_limit.h"
@@ -15,6 +16,8 @@ namespace wick {
 // RuntimeError, before memory is asked for, when a limit would be exceeded.
 template <class T>
 struct CountedAllocator {
+  // std::vector packs several of them into a word: threads that write neighbours would lose some.
+  static_assert(!std::is_same_v<T, bool>, "a CountedVector of bool is no array: take uint8_t or a struct");
   using value_type = T;
 
   CountedAllocator() = default;

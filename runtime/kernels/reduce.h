@@ -185,7 +185,11 @@ void run(const Op& op, const In* in, Out* out, const Plan& plan) {
     });
     return;
   }
-  CountedVector<typename Op::Acc> partial(static_cast<size_t>(std::min(chunks, kMostPartial)));
+  // A struct, for threads may not write neighbouring bools of a vector.
+  struct Part {
+    typename Op::Acc acc;
+  };
+  CountedVector<Part> partial(static_cast<size_t>(std::min(chunks, kMostPartial)));
   for (int64_t i = 0; i < plan.outputs; ++i) {
     const In* base = in + location(i, &Dim::in);
     auto acc = op.init();
@@ -196,10 +200,10 @@ void run(const Op& op, const In* in, Out* out, const Plan& plan) {
           auto part = op.init();
           reduceRange(op, part, base, plan, (first + c) * kChunk,
                       std::min(plan.reduced_count, (first + c + 1) * kChunk));
-          partial[static_cast<size_t>(c)] = part;
+          partial[static_cast<size_t>(c)].acc = part;
         }
       });
-      for (int64_t c = 0; c < count; ++c) op.merge(acc, partial[static_cast<size_t>(c)]);
+      for (int64_t c = 0; c < count; ++c) op.merge(acc, partial[static_cast<size_t>(c)].acc);
     }
     out[location(i, &Dim::out)] = op.finish(acc);
   }

@@ -371,6 +371,19 @@ TEST(ManyElements, MagnitudesOfComplexNumbers) {
 }
 
 // The sums are single precision, as PyTorch's are; a draw between two of them depends on that.
+// Threads note at the same time what their parts decide.
+TEST(ManyElements, DecisionsLoseNoPart) {
+  Tensor x = Tensor::empty({1500, 1700}, DType::Bool);
+  x.fill(1);
+  const Tensor last = Tensor::zeros({1500, 1700}, DType::Bool);
+  last.data<bool>()[last.numel() - 1] = true;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(call("aten::all", "", x).item<bool>()) << i;
+    ASSERT_TRUE(call("aten::any", "", last).item<bool>()) << i;
+    ASSERT_TRUE(call("aten::amin", "", x).item<bool>()) << i;
+  }
+}
+
 TEST(ManyElements, DrawsAreByRoundedSums) {
   constexpr int64_t kRows = 11, kLength = 3000, kDraws = 40;
   Tensor weights = call("aten::abs", "", noise({kRows, kLength}, 17));

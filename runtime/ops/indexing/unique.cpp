@@ -206,9 +206,11 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
 Unique unique2(const Tensor& self, bool sorted, bool return_inverse, bool return_counts) {
   Unique result;
   sorted = sorted || self.dtype() == DType::Bool;  // PyTorch counts these instead of hashing them
-  // Half-precision numbers are hashed as the floats that they are.
-  Tensor input = isReducedFloat(self.dtype()) ? self.to(DType::Float) : self;
-  dispatch<kIntegers | kBool | kFloats>("unique", input.dtype(), [&]<class T>() -> void {
+  // Half-precision numbers are hashed as the floats that they are, and booleans are numbers.
+  Tensor input = isReducedFloat(self.dtype())  ? self.to(DType::Float)
+                 : self.dtype() == DType::Bool ? self.to(DType::Byte)
+                                               : self;
+  dispatch<kIntegers | kFloats>("unique", input.dtype(), [&]<class T>() -> void {
     result = uniqueValues<T>(input, sorted, return_inverse, return_counts);
   });
   std::get<0>(result) = std::get<0>(result).to(self.dtype());

@@ -1,7 +1,6 @@
 // Operators whose result shares the storage of their input.
 #include <algorithm>
 
-#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -213,7 +212,7 @@ Tensor squeezeDim(const Tensor& self, int64_t dim) {
   return self.squeeze(dim);
 }
 Tensor squeezeDims(const Tensor& self, const DimVector& dims) {
-  CountedVector<bool> wanted(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), false);
+  std::vector<bool> wanted(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), false);
   for (int64_t d : dims) {
     const auto at = static_cast<size_t>(wrapDim(d, self.dim()));
     WICK_CHECK(!wanted[at], "dim {} appears multiple times in the list of dims", at);
