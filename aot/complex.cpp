@@ -334,7 +334,7 @@ Tensor fromParts(const Tensor& re, const Tensor& im) {
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kComplexKernels[] = {
     {"aten::complex", WICK_KERNEL(fromParts)},
     {"aten::flip", WICK_KERNEL(flip)},
     {"aten::conj_physical", WICK_KERNEL(conjugated)},
@@ -344,7 +344,7 @@ const DeviceKernel kKernels[] = {
     {"aten::mean", WICK_KERNEL(mean)},
     {"aten::mean.dim", WICK_KERNEL(meanDims)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels, TableRule::Last);
+const RegisterDeviceKernels kComplexRegistered(kAhead, kComplexKernels, TableRule::Last);
 
 }  // namespace
 

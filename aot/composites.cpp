@@ -81,20 +81,20 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
   return ops::where(named.unsqueeze(1), ops::limitedRows(rows, max_norm, norm_type), rows);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kCompositesKernels[] = {
     {"aten::combinations", WICK_KERNEL(combinations)},
     {"aten::affine_grid_generator", WICK_KERNEL(affineGrid)},
     {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},
     {"aten::_autocast_to_full_precision", WICK_KERNEL(toFullPrecision)},
     {"aten::_autocast_to_reduced_precision", WICK_KERNEL(toReducedPrecision)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kCompositesRegistered(kAhead, kCompositesKernels);
 const ops::RegisterComposites composites(kAhead);
 
-const DeviceKernel kMixed[] = {
+const DeviceKernel kCompositesMixed[] = {
     {"aten::equal", WICK_KERNEL(equal)},
 };
-const RegisterDeviceKernels mixed(kAhead, kMixed, TableRule::Mixed);
+const RegisterDeviceKernels kCompositesMixedRegistered(kAhead, kCompositesMixed, TableRule::Mixed);
 
 }  // namespace
 

@@ -294,7 +294,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kCountingKernels[] = {
     {"aten::repeat_interleave.Tensor", WICK_KERNEL(repeatCounts)},
     {"aten::bincount", WICK_KERNEL(bincount)},
     {"aten::quantile", WICK_KERNEL(quantile<false>)},
@@ -311,12 +311,12 @@ const DeviceKernel kKernels[] = {
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
 };
 // Counts and tests may lie on the CPU.
-const DeviceKernel kMixed[] = {
+const DeviceKernel kCountingMixed[] = {
     {"aten::repeat_interleave.self_Tensor", WICK_KERNEL(repeatRows)},
     {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
-const RegisterDeviceKernels mixed(kAhead, kMixed, TableRule::Mixed);
+const RegisterDeviceKernels kCountingRegistered(kAhead, kCountingKernels);
+const RegisterDeviceKernels kCountingMixedRegistered(kAhead, kCountingMixed, TableRule::Mixed);
 
 }  // namespace
 

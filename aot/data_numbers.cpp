@@ -253,7 +253,7 @@ void dataMost(CallFrame& frame) {
   frame.results[0] = counts ? t.numel() : std::numeric_limits<int64_t>::max();
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kDataNumbersRecords[] = {
     {"wick::data_number(Tensor a, int kind) -> Tensor", dataNumber, kAnyKind | kNotDifferentiable},
     {"wick::data_float_part(Tensor a) -> Tensor", dataFloatPart, kAnyKind | kNotDifferentiable},
     {"wick::data_operand(Tensor a, Tensor other) -> Tensor", dataOperand,
@@ -269,7 +269,7 @@ const OperatorRecord kRecords[] = {
      kAnyKind | kNotDifferentiable | kSideEffects},
     {"wick::data_most(Tensor a, bool nonzero) -> int", dataMost, kAnyKind | kNotDifferentiable},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kDataNumbersRegistered(kDataNumbersRecords);
 
 // ---- the graph ----
 

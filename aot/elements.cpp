@@ -319,7 +319,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kElementsKernels[] = {
     {"aten::histc", WICK_KERNEL(histc)},
     {"aten::grid_sampler", WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
     {"aten::grid_sampler_2d", WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
@@ -339,7 +339,7 @@ const DeviceKernel kKernels[] = {
     {"aten::mode", WICK_KERNEL(mode)},
     {"wick::sorted_positions", WICK_KERNEL(sortedPositions)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kElementsRegistered(kAhead, kElementsKernels);
 
 }  // namespace
 

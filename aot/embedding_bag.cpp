@@ -43,13 +43,13 @@ Four bagsOf(const Tensor& weight, const Tensor& given_indices, const Tensor& giv
   return resultsOf(weight, given_indices, given_offsets, b, out, bag_of, bag_size, max_indices);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kEmbeddingBagKernels[] = {
     {"aten::embedding_bag", WICK_KERNEL(Operators<bagsOf>::plain)},
     {"aten::embedding_bag.padding_idx", WICK_KERNEL(Operators<bagsOf>::padded)},
     {"aten::_embedding_bag", WICK_KERNEL(Operators<bagsOf>::internal)},
     {"aten::_embedding_bag_forward_only", WICK_KERNEL(Operators<bagsOf>::internal)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kEmbeddingBagRegistered(kAhead, kEmbeddingBagKernels);
 
 }  // namespace
 

@@ -325,7 +325,7 @@ Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpos
   return {x, here(a).expand(withSizes(batchSizes(x), {a.size(-2), a.size(-1)})).clone()};
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kFactorizationsKernels[] = {
     {"aten::linalg_lu_factor_ex", WICK_KERNEL(luFactorEx)},
     {"aten::_lu_with_info", WICK_KERNEL(luWithInfo)},
     {"aten::lu_unpack", WICK_KERNEL(luUnpack)},
@@ -348,7 +348,7 @@ const DeviceKernel kKernels[] = {
     {"aten::linalg_solve_triangular", WICK_KERNEL(linalgSolveTriangular)},
     {"aten::triangular_solve", WICK_KERNEL(triangularSolve)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kFactorizationsRegistered(kAhead, kFactorizationsKernels);
 
 }  // namespace
 

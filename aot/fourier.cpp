@@ -260,7 +260,7 @@ Tensor frequenciesInto(int64_t n, double d, const Tensor& out) {
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kFourierKernels[] = {
     {"aten::fft_fftfreq.out", WICK_KERNEL(frequenciesInto<false>)},
     {"aten::fft_rfftfreq.out", WICK_KERNEL(frequenciesInto<true>)},
     {"aten::_fft_c2c", WICK_KERNEL(complexToComplex)},
@@ -269,7 +269,7 @@ const DeviceKernel kKernels[] = {
     {"wick::overlap_add", WICK_KERNEL(overlapAdd)},
     {"aten::_assert_async.msg", WICK_KERNEL(assertAsync)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kFourierRegistered(kAhead, kFourierKernels);
 
 }  // namespace
 

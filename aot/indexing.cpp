@@ -224,12 +224,12 @@ Tensor oneHot(const Tensor& self, int64_t classes) {
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kIndexingKernels[] = {
     {"aten::masked_scatter", WICK_KERNEL(maskedScatter)},
     {"aten::masked_scatter_", WICK_KERNEL(maskedScatterInPlace)},
     {"aten::one_hot", WICK_KERNEL(oneHot)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kIndexingRegistered(kAhead, kIndexingKernels);
 
 }  // namespace
 

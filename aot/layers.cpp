@@ -245,7 +245,7 @@ bool sharesRows(const pooling::Axis& a) {
 }
 
 // What is computed in float32 and rounded once.
-Tensor widened(const Tensor& t) {
+Tensor inFloat(const Tensor& t) {
   return t.defined() ? here(t).to(DType::Float) : t;
 }
 
@@ -276,7 +276,7 @@ class AheadLayers : public RecordedLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a_in, const Tensor& b_in) override {
     if (isReducedFloat(a_in.dtype())) {
-      return batchedProduct(op, widened(a_in), widened(b_in)).to(a_in.dtype());
+      return batchedProduct(op, inFloat(a_in), inFloat(b_in)).to(a_in.dtype());
     }
     if (isPlain(a_in.dtype())) return multiplyPlain(op, here(a_in), here(b_in), Tensor());
     if (isComplex(a_in.dtype())) return multiplyComplex(op, here(a_in), here(b_in));
@@ -322,8 +322,8 @@ class AheadLayers : public RecordedLayers {
   Tensor linearProduct(const char* op, const Tensor& x_in, const Tensor& weight_in,
                        const Tensor& bias_in, const Epilogue& epilogue) override {
     if (isReducedFloat(x_in.dtype())) {
-      return linearProduct(op, widened(x_in), widened(weight_in), widened(bias_in),
-                           {widened(epilogue.residual), epilogue.activation})
+      return linearProduct(op, inFloat(x_in), inFloat(weight_in), inFloat(bias_in),
+                           {inFloat(epilogue.residual), epilogue.activation})
           .to(x_in.dtype());
     }
     if (isPlain(x_in.dtype()) && !epilogue.residual.defined() &&
@@ -371,8 +371,8 @@ class AheadLayers : public RecordedLayers {
                      const Tensor& bias_in, const ConvolutionParams& params,
                      const Tensor& residual_in, Activation activation) override {
     if (isReducedFloat(input_in.dtype())) {
-      return convolution(op, widened(input_in), widened(weight_in), widened(bias_in), params,
-                         widened(residual_in), activation)
+      return convolution(op, inFloat(input_in), inFloat(weight_in), inFloat(bias_in), params,
+                         inFloat(residual_in), activation)
           .to(input_in.dtype());
     }
     if (!isPlain(input_in.dtype())) requireFloat(op, input_in.dtype());

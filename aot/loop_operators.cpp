@@ -162,7 +162,7 @@ void rounds(CallFrame& frame) {
 }
 
 constexpr uint32_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
-const OperatorRecord kRecords[] = {
+const OperatorRecord kLoopOperatorsRecords[] = {
     {"wick::loop_carry(Tensor? value) -> ()", carry, kFlags},
     {"wick::loop_begin(Tensor rounds, bool conditional, int ordinal) -> int", begin, kFlags},
     {"wick::loop_index() -> Tensor", index, kFlags},
@@ -189,7 +189,7 @@ const OperatorRecord kRecords[] = {
     {"wick::branch_raise(str message) -> ()", raise, kFlags},
     {"wick::loop_rounds(int rounds, int ordinal) -> int", rounds, kFlags},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kLoopOperatorsRegistered(kLoopOperatorsRecords);
 
 }  // namespace
 

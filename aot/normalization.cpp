@@ -191,18 +191,19 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
   return {out.to(dtype), mean.to(dtype), rstd.to(dtype)};
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kNormalizationKernels[] = {
     {"aten::native_batch_norm", WICK_KERNEL(nativeBatchNorm)},
     {"aten::batch_norm_update_stats", WICK_KERNEL(batchNormUpdateStats)},
     {"aten::native_group_norm", WICK_KERNEL(nativeGroupNorm)},
     {"aten::native_layer_norm", WICK_KERNEL(nativeLayerNorm)},
 };
 // Where it has no loop form.
-const DeviceKernel kLast[] = {
+const DeviceKernel kNormalizationLast[] = {
     {"aten::batch_norm", WICK_KERNEL(batchNorm)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
-const RegisterDeviceKernels last(kAhead, kLast, TableRule::Last);
+const RegisterDeviceKernels kNormalizationRegistered(kAhead, kNormalizationKernels);
+const RegisterDeviceKernels kNormalizationLastRegistered(kAhead, kNormalizationLast,
+                                                         TableRule::Last);
 
 }  // namespace
 

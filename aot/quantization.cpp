@@ -151,14 +151,14 @@ Tensor learnedPerChannel(const Tensor& self, const Tensor& scale, const Tensor& 
       op, self, channelGrid(op, self, scale, zero_point, axis, least, most, Grid::Zero::Learned));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kQuantizationKernels[] = {
     {"aten::fake_quantize_per_tensor_affine", WICK_KERNEL(perTensor)},
     {"aten::fake_quantize_per_tensor_affine.tensor_qparams", WICK_KERNEL(perTensorOfTensors)},
     {"aten::fake_quantize_per_channel_affine", WICK_KERNEL(perChannel)},
     {"aten::_fake_quantize_learnable_per_tensor_affine", WICK_KERNEL(learnedPerTensor)},
     {"aten::_fake_quantize_learnable_per_channel_affine", WICK_KERNEL(learnedPerChannel)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kQuantizationRegistered(kAhead, kQuantizationKernels);
 
 }  // namespace
 

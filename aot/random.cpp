@@ -301,7 +301,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kRandomKernels[] = {
     {"aten::uniform_", WICK_KERNEL(uniform)},
     {"aten::normal_", WICK_KERNEL(normal)},
     {"aten::random_", WICK_KERNEL(wholeRange)},
@@ -316,7 +316,7 @@ const DeviceKernel kKernels[] = {
     {"aten::dropout", WICK_KERNEL(dropout)},
     {"aten::multinomial", WICK_KERNEL(multinomial)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kRandomRegistered(kAhead, kRandomKernels);
 
 // ---- the operators of drawAhead() ----
 
@@ -332,11 +332,11 @@ void permutation(CallFrame& frame) {
   frame.results[0] = t.to(dtype.isNone() ? DType::Long : static_cast<DType>(dtype.toInt()));
 }
 constexpr uint32_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
-const OperatorRecord kRecords[] = {
+const OperatorRecord kRandomRecords[] = {
     {"wick::ahead_seed(int seed) -> ()", seed, kFlags},
     {"wick::ahead_permutation(int n, ScalarType? dtype) -> Tensor", permutation, kFlags},
 };
-const RegisterOperators operators(kRecords);
+const RegisterOperators operators(kRandomRecords);
 
 }  // namespace
 

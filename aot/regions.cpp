@@ -117,13 +117,13 @@ Tensor deformConv(const Tensor& input, const Tensor& weight, const Tensor& offse
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kRegionsKernels[] = {
     {"torchvision::roi_align", WICK_KERNEL(roiAlign)},
     {"torchvision::ps_roi_align", WICK_KERNEL(psRoiAlign)},
     {"torchvision::roi_pool", WICK_KERNEL(roiPool)},
     {"torchvision::deform_conv2d", WICK_KERNEL(deformConv)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels kRegionsRegistered(kAhead, kRegionsKernels);
 
 }  // namespace
 

@@ -206,7 +206,7 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   return first(kept, Recording::current().size(found, count, op));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kSelectionKernels[] = {
     {"aten::nonzero", WICK_KERNEL(nonzero)},
     {"aten::argwhere", WICK_KERNEL(nonzero)},
     {"aten::nonzero_numpy", WICK_KERNEL(nonzeroEach)},
@@ -219,11 +219,11 @@ const DeviceKernel kKernels[] = {
     {"torchvision::nms", WICK_KERNEL(nms)},
 };
 // Masks may lie on the CPU.
-const DeviceKernel kMixed[] = {
+const DeviceKernel kSelectionMixed[] = {
     {"aten::masked_select", WICK_KERNEL(maskedSelect)},
 };
-const RegisterDeviceKernels registered(kAhead, kKernels);
-const RegisterDeviceKernels mixed(kAhead, kMixed, TableRule::Mixed);
+const RegisterDeviceKernels kSelectionRegistered(kAhead, kSelectionKernels);
+const RegisterDeviceKernels kSelectionMixedRegistered(kAhead, kSelectionMixed, TableRule::Mixed);
 
 }  // namespace
 

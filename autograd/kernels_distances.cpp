@@ -85,13 +85,13 @@ Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Ten
   return out;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsDistancesRecords[] = {
     {"aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
      WICK_KERNEL(cdistBackward)},
     {"aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
      WICK_KERNEL(pdistBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsDistancesRegistered(kKernelsDistancesRecords);
 
 }  // namespace
 

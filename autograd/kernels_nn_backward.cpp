@@ -60,7 +60,7 @@ Tensor nllLossBackward(const Tensor& grad, const Tensor& self, const Tensor& tar
   "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int " \
   "ignore_index, Tensor total_weight) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnBackwardRecords[] = {
     {"aten::max_pool2d_with_indices_backward" WICK_MAX("2"), WICK_KERNEL(maxPoolBackward<2>)},
     {"aten::max_pool3d_with_indices_backward" WICK_MAX("3"), WICK_KERNEL(maxPoolBackward<3>)},
     {"aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> "
@@ -82,7 +82,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::nll_loss_backward" WICK_NLL, WICK_KERNEL(nllLossBackward)},
     {"aten::nll_loss2d_backward" WICK_NLL, WICK_KERNEL(nllLossBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnBackwardRegistered(kKernelsNnBackwardRecords);
 
 }  // namespace
 

@@ -253,7 +253,7 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
   "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int " \
   "groups"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnConvolutionRecords[] = {
     {"wick::conv_input_gradient(Tensor grad_output, Tensor weight, int[] input_size, " WICK_GEOMETRY
      ") -> Tensor",
      WICK_KERNEL(inputGradient)},
@@ -267,7 +267,7 @@ constexpr OperatorRecord kRecords[] = {
      "bias_sizes, " WICK_GEOMETRY ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(convolutionBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnConvolutionRegistered(kKernelsNnConvolutionRecords);
 
 }  // namespace
 

@@ -56,12 +56,12 @@ Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t
   return out.to(grad.dtype());
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnEmbeddingRecords[] = {
     {"aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int "
      "padding_idx, bool scale_grad_by_freq) -> Tensor",
      WICK_KERNEL(embeddingDenseBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnEmbeddingRegistered(kKernelsNnEmbeddingRecords);
 
 }  // namespace
 

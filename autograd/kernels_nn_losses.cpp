@@ -140,7 +140,7 @@ Tensor ctcGradient(const Tensor& grad, const Tensor& log_probs, const Tensor& ta
   return out.to(log_probs.dtype());
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnLossesRecords[] = {
     {"wick::nll_loss_gradient(Tensor grad_output, int[] size, Tensor target, Tensor? weight, int "
      "reduction, int ignore_index) -> Tensor",
      WICK_KERNEL(nllGradient), kNoFlags, ops::shapes::strided},
@@ -148,7 +148,7 @@ constexpr OperatorRecord kRecords[] = {
      "target_lengths, int blank, bool zero_infinity) -> Tensor",
      WICK_KERNEL(ctcGradient)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnLossesRegistered(kKernelsNnLossesRecords);
 
 }  // namespace
 

@@ -74,8 +74,8 @@ struct Line {
   double scale, slope, mean, shift;
 };
 
-struct Shape {
-  Shape(const char* op, const Tensor& grad, const Tensor& input, const Tensor& weight)
+struct NormShape {
+  NormShape(const char* op, const Tensor& grad, const Tensor& input, const Tensor& weight)
       : samples(input.size(0)), channels(input.size(1)) {
     WICK_CHECK(std::ranges::equal(grad.sizes(), input.sizes()) && grad.dtype() == input.dtype(),
                "{}: a gradient {} does not fit an input {}", op, grad.describe(), input.describe());
@@ -138,7 +138,8 @@ void columnSums(const T* g, const T* x, int64_t rows, int64_t channels, const T*
 // planeSums() of all planes at once, for channels that lie side by side. Blocks of pixels are added
 // one after the other, whatever the threads are.
 template <class T, class MeanOf>
-CountedVector<Sums> sumsOfPlanesLast(const T* g, const T* x, const Shape& shape, MeanOf&& mean_of) {
+CountedVector<Sums> sumsOfPlanesLast(const T* g, const T* x, const NormShape& shape,
+                                     MeanOf&& mean_of) {
   constexpr int64_t kBlock = 64;
   const int64_t pixels = shape.pixels, blocks = (pixels + kBlock - 1) / kBlock;
   const auto width = static_cast<size_t>(shape.channels);
@@ -172,7 +173,7 @@ CountedVector<Sums> sumsOfPlanesLast(const T* g, const T* x, const Shape& shape,
 // `mean_of(plane)` gives a plane's mean. Both tensors are dense, row-major or with their channels
 // innermost.
 template <class MeanOf>
-CountedVector<Sums> sumsOf(const char* op, const Tensor& g, const Tensor& x, const Shape& shape,
+CountedVector<Sums> sumsOf(const char* op, const Tensor& g, const Tensor& x, const NormShape& shape,
                            MeanOf&& mean_of) {
   if (channelsInnermost(x)) {
     return dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
@@ -223,7 +224,7 @@ void alongRows(const T* g, const T* x, T* out, int64_t rows, int64_t channels,
 
 // along() for channels that lie side by side.
 template <class LineOf>
-Tensor alongLast(const char* op, const Tensor& g, const Tensor& x, const Shape& shape,
+Tensor alongLast(const char* op, const Tensor& g, const Tensor& x, const NormShape& shape,
                  LineOf&& line_of) {
   Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device(), x.suggestMemoryFormat());
   dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
@@ -258,7 +259,7 @@ Tensor alongLast(const char* op, const Tensor& g, const Tensor& x, const Shape& 
 }
 
 template <class LineOf>
-Tensor along(const char* op, const Tensor& g, const Tensor& x, const Shape& shape,
+Tensor along(const char* op, const Tensor& g, const Tensor& x, const NormShape& shape,
              LineOf&& line_of) {
   if (channelsInnermost(x)) return alongLast(op, g, x, shape, line_of);
   Tensor out = Tensor::empty(x.sizes(), x.dtype());
@@ -287,7 +288,7 @@ Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
   channelsOf(op, input);
   if (input.numel() == 0) return gradientsOfNothing(input);
   const Tensor x = denseInput(widened(input)), g = laidOutAs(x, widened(grad));
-  const Shape shape(op, g, x, weight);
+  const NormShape shape(op, g, x, weight);
   WICK_CHECK(mean.numel() == shape.channels && rstd.numel() == shape.channels,
              "{}: expected statistics of {} channels, got {} and {}", op, shape.channels,
              mean.describe(), rstd.describe());
@@ -321,7 +322,7 @@ Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
   checkGroups(op, input, channelsOf(op, input), groups);
   if (input.numel() == 0) return gradientsOfNothing(input);
   const Tensor x = denseInput(widened(input)), g = laidOutAs(x, widened(grad));
-  const Shape shape(op, g, x, weight);
+  const NormShape shape(op, g, x, weight);
   const int64_t each = shape.channels / groups, rows = shape.samples * groups;
   const auto statistics = normalization::groupStatistics(op, x, groups);
   const auto row = [&](int64_t plane) { return static_cast<size_t>(plane / each); };
@@ -354,7 +355,7 @@ Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
           fromDoubles(for_bias, x.dtype())};
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnNormGradientsRecords[] = {
     {"wick::batch_norm_gradient(Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, "
      "Tensor rstd, float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(batchNormGradient)},
@@ -362,7 +363,7 @@ constexpr OperatorRecord kRecords[] = {
      "float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(groupNormGradient)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnNormGradientsRegistered(kKernelsNnNormGradientsRecords);
 
 }  // namespace
 

@@ -24,7 +24,7 @@ Triple evaluate(const Tensor& input, const Tensor& weight, const Tensor& bias,
 #define WICK_STATISTICS \
   "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnNormalizationRecords[] = {
     {"wick::batch_norm_train(" WICK_STATISTICS
      ", float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(train), kNoFlags, nullptr, nullptr, "running_mean running_var"},
@@ -32,7 +32,7 @@ constexpr OperatorRecord kRecords[] = {
      "variance, float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(evaluate)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnNormalizationRegistered(kKernelsNnNormalizationRecords);
 
 }  // namespace
 

@@ -271,7 +271,7 @@ Tensor adaptiveAverageGradient(const Tensor& grad, const DimVector& sizes, int64
   return spread(op, grad, sizes, axes, n, false, std::nullopt);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsNnPoolingRecords[] = {
     {"wick::plane_scatter(Tensor values, Tensor indices, int[] sizes, int n) -> Tensor",
      WICK_KERNEL(planeScatter)},
     {"wick::max_pool_gradient(Tensor values, Tensor indices, int[] sizes, int n, int[] "
@@ -286,7 +286,7 @@ constexpr OperatorRecord kRecords[] = {
     {"wick::adaptive_avg_pool_gradient(Tensor grad_output, int[] sizes, int n) -> Tensor",
      WICK_KERNEL(adaptiveAverageGradient)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsNnPoolingRegistered(kKernelsNnPoolingRecords);
 
 }  // namespace
 

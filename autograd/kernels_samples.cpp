@@ -50,11 +50,11 @@ Tensor standardGammaGrad(const Tensor& self, const Tensor& output) {
   return out.to(self.dtype());
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kKernelsSamplesRecords[] = {
     {"aten::_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
      WICK_KERNEL(standardGammaGrad)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kKernelsSamplesRegistered(kKernelsSamplesRecords);
 
 }  // namespace
 

@@ -108,7 +108,7 @@ Tensor diagonalBackward(const Tensor& grad, const DimVector& sizes, int64_t offs
   });
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kOperatorsRecords[] = {
     {"aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? "
      "retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor?[]",
      WICK_KERNEL(gradients), kNotDifferentiable | kSideEffects},
@@ -146,7 +146,7 @@ constexpr OperatorRecord kRecords[] = {
      "size, int[] stride, int offset) -> Tensor",
      WICK_KERNEL(scatter)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kOperatorsRegistered(kOperatorsRecords);
 
 }  // namespace
 

@@ -153,14 +153,14 @@ void customFunction(CallFrame& frame) {
   frame.results[0] = function->resultOf(std::move(results));
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kScriptFunctionsRecords[] = {
     {"wick::checkpoint(Capsule part, bool preserve_rng_state, ...) -> Any", checkpointed,
      kSideEffects},
     {"wick::custom_function(Capsule forward, Capsule backward, int[] non_differentiable, ...) -> "
      "Any",
      customFunction, kSideEffects},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kScriptFunctionsRegistered(kScriptFunctionsRecords);
 
 }  // namespace
 

@@ -17,7 +17,7 @@ namespace wick {
 namespace {
 
 // Values may contain themselves.
-constexpr int kMaxDepth = 100;
+constexpr int kValueFormatMaxDepth = 100;
 
 enum class Style { Repr, Printed };
 
@@ -94,7 +94,7 @@ class Formatter {
 
   void value(const IValue& v, int depth) {
     using Tag = IValue::Tag;
-    if (depth > kMaxDepth) {
+    if (depth > kValueFormatMaxDepth) {
       out_ += "...";
       return;
     }
@@ -345,7 +345,8 @@ std::string quoteString(std::string_view text) {
 }
 
 // A friend: the pragma of the header does not reach it.
-__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out, const IValue& value) {
+__attribute__((visibility("default"))) std::ostream& operator<<(std::ostream& out,
+                                                                const IValue& value) {
   return out << value.repr();
 }
 

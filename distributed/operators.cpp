@@ -78,7 +78,7 @@ std::vector<TypePtr> likeFirst(const Node& node) {
   return oneTensor(made);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kOperatorsRecords[] = {
     {"wick::all_reduce(Tensor self, str reduction=\"mean\") -> Tensor", WICK_KERNEL(allReduce),
      kSideEffects, likeFirst},
     {"wick::all_reduce_begin(Tensor self, str reduction=\"mean\") -> Tensor", WICK_KERNEL(begin),
@@ -90,13 +90,14 @@ constexpr OperatorRecord kRecords[] = {
     {"wick::all_reduce_end.bundle(Tensor[] like, Tensor ticket) -> Tensor[]",
      WICK_KERNEL(endBundle), kSideEffects | kNotDifferentiable},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kOperatorsRegistered(kOperatorsRecords);
 
-constexpr autograd::FormulaText kFormulas[] = {
+constexpr autograd::FormulaText kOperatorsFormulas[] = {
     {"wick::all_reduce, wick::all_reduce_end",
-     "missing all processes would have to walk back together; a GradientExchange reduces gradients"},
+     "missing all processes would have to walk back together; a GradientExchange reduces "
+     "gradients"},
 };
-const autograd::RegisterFormulas formulas(kFormulas);
+const autograd::RegisterFormulas formulas(kOperatorsFormulas);
 
 constexpr DeviceKernel kMeta[] = {
     {"wick::all_reduce", WICK_KERNEL(allReduceMeta)},

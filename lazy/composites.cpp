@@ -59,11 +59,11 @@ void dropout(CallFrame& frame) {
   frame.results[0] = IValue(ops::mul(self, moveTo(noise, Device{kLazy, -1})));
 }
 
-constexpr DeviceKernel kKernels[] = {
+constexpr DeviceKernel kCompositesKernels[] = {
     {"aten::sum_to_size", sumToSize},
     {"aten::dropout", dropout},
 };
-const RegisterDeviceKernels registered(kLazy, kKernels);
+const RegisterDeviceKernels kCompositesRegistered(kLazy, kCompositesKernels);
 
 }  // namespace
 

@@ -68,7 +68,7 @@ void embeddingGradient(CallFrame& frame) {
       IValue(Tensor::empty({rows, gradient.size(-1)}, gradient.dtype(), gradient.device()));
 }
 
-constexpr DeviceKernel kKernels[] = {
+constexpr DeviceKernel kMetaResultsKernels[] = {
     {"aten::embedding_dense_backward", embeddingGradient},
     {"wick::plane_scatter", scattered},
     {"wick::max_pool_gradient", scattered},
@@ -76,7 +76,7 @@ constexpr DeviceKernel kKernels[] = {
     {"wick::nll_loss_gradient", nllGradient},
     {"wick::batch_norm_gradient", normGradient},
 };
-const RegisterDeviceKernels registered(DeviceType::Meta, kKernels);
+const RegisterDeviceKernels kMetaResultsRegistered(DeviceType::Meta, kMetaResultsKernels);
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace wick {
 namespace {
 
 // Programs are bounded in what they become, as by inlineCalls(). A function may fork itself.
-constexpr size_t kMaxNodes = 100000;
+constexpr size_t kInlineForksMaxNodes = 100000;
 constexpr size_t kMaxForks = 1000;
 
 void collectForks(const Block* block, std::vector<Node*>& forks) {
@@ -57,10 +57,10 @@ std::vector<InlinedFork> inlineForks(Graph& graph) {
     Node* const fork = forks[i];
     const Graph& forked = *fork->subgraph(attr::Subgraph);
     if (!isOnlyAwaited(fork) || forked.outputs().size() != 1) continue;
-    if (graph.nodeCount() + forked.nodeCount() > kMaxNodes) break;
+    if (graph.nodeCount() + forked.nodeCount() > kInlineForksMaxNodes) break;
     const std::shared_ptr<Graph> body = forked.copy();
     inlineCalls(*body);
-    if (graph.nodeCount() + body->nodeCount() > kMaxNodes ||
+    if (graph.nodeCount() + body->nodeCount() > kInlineForksMaxNodes ||
         blockLevel(fork) + blockDepth(*body) > kMaxBlockDepth) {
       break;
     }

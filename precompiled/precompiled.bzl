@@ -2,6 +2,7 @@
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load(":joined.bzl", joined_library = "cc_library")
 
 # GCC takes the one whose macros are those of the file: -Os defines one of its own.
 _VARIANTS = {
@@ -106,7 +107,7 @@ def _with_header(arguments):
     return result
 
 def cc_library(**arguments):
-    native.cc_library(**_with_header(arguments))
+    joined_library(**_with_header(arguments))
 
 def cc_binary(**arguments):
     native.cc_binary(**_with_header(arguments))

@@ -36,11 +36,11 @@ void callKept(CallFrame& frame) {
                              callee->result, Conversions::Python);
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kScriptNamesRecords[] = {
     {"wick::_call_python(Any function, Any[] arguments) -> Any", callKept,
      kSideEffects | kNondeterministic},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kScriptNamesRegistered(kScriptNamesRecords);
 
 class PythonFunctionValue : public SugaredValue {
  public:

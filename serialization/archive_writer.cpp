@@ -14,7 +14,7 @@
 namespace wick {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kArchiveWriterAlignment = 64;
 constexpr uint64_t kMax32 = 0xffffffff;
 constexpr uint16_t kUtf8Names = 1 << 11;
 // What is checked and written at once, for the budget.
@@ -115,7 +115,8 @@ void ArchiveWriter::write(const std::string& record,
     put<uint64_t>(extra, entry.size);
   }
   const uint64_t unpadded = offset_ + 30 + path.size() + extra.size() + 4;
-  const uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
+  const uint64_t padding =
+      (kArchiveWriterAlignment - unpadded % kArchiveWriterAlignment) % kArchiveWriterAlignment;
   extra += "FB";
   put<uint16_t>(extra, static_cast<uint16_t>(padding));
   extra.append(padding, 'Z');

@@ -15,9 +15,9 @@
 namespace wick {
 namespace {
 
-constexpr size_t kMaxDepth = 1000;
+constexpr size_t kPicklerMaxDepth = 1000;
 // Each level calls three functions.
-constexpr size_t kStack = kMaxDepth * 512;
+constexpr size_t kStack = kPicklerMaxDepth * 512;
 // Strings up to this length recur (attribute names, dict keys), and are written once; longer ones
 // are, when they are one object.
 constexpr size_t kSharedText = 256;
@@ -47,7 +47,8 @@ void Pickler::push(const IValue& value) {
 }
 
 void Pickler::pushValue(const IValue& value) {
-  WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}{}", kMaxDepth, where());
+  WICK_CHECK(depth_ < kPicklerMaxDepth, "save: values nest deeper than {}{}", kPicklerMaxDepth,
+             where());
   pace_.step(8);
   written_.count(out_.capacity());
   checkGrowth();

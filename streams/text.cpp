@@ -11,7 +11,7 @@ namespace wick::streams {
 namespace {
 
 // Parts within each other in a text.
-constexpr size_t kMaxDepth = 200;
+constexpr size_t kTextMaxDepth = 200;
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -308,7 +308,8 @@ class Parser {
   }
 
   Part part(size_t depth) {
-    if (depth > kMaxDepth) fail(fmt::format("at most {} parts within each other", kMaxDepth));
+    if (depth > kTextMaxDepth)
+      fail(fmt::format("at most {} parts within each other", kTextMaxDepth));
     Part made;
     if (acceptWord("identity")) {
       made.kind = Part::Kind::Identity;

@@ -12,14 +12,14 @@
 namespace wick::cli {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kJsonTextMaxDepth = 200;
 
 class JsonWriter {
  public:
   std::string take() { return std::move(out_); }
 
   void value(const IValue& v, int depth) {
-    WICK_CHECK(depth < kMaxDepth, "--json: values nest deeper than {}", kMaxDepth);
+    WICK_CHECK(depth < kJsonTextMaxDepth, "--json: values nest deeper than {}", kJsonTextMaxDepth);
     checkLength();
     switch (v.tag()) {
       case IValue::Tag::None:

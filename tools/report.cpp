@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kFewElements = 200;
 constexpr size_t kFewItems = 100;
-constexpr int kMaxDepth = 60;
+constexpr int kReportMaxDepth = 60;
 // Bytes after which parts of a value are no longer shown.
 constexpr size_t kMaxReport = size_t{4} << 20;
 
@@ -103,7 +103,7 @@ bool isFlat(const IValue& value) {
 
 // Appends to `out`; values that share their parts would report without end.
 void reportAt(const IValue& value, const std::string& indent, int depth, std::string& out) {
-  if (depth > kMaxDepth || out.size() > kMaxReport) {
+  if (depth > kReportMaxDepth || out.size() > kMaxReport) {
     out += "...\n";
     return;
   }

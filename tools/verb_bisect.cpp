@@ -96,7 +96,7 @@ Trial unpack(std::string_view text) {
   return trial;
 }
 
-[[noreturn]] void runChild(const Options& options, uint64_t limit, int pipe) {
+[[noreturn]] void runBisectChild(const Options& options, uint64_t limit, int pipe) {
   int code = 0;
   std::string words;
   try {
@@ -121,7 +121,7 @@ Trial trialAt(const Options& options, uint64_t limit) {
   WICK_CHECK(child >= 0, "bisect: no process");
   if (child == 0) {
     close(ends[0]);
-    runChild(options, limit, ends[1]);
+    runBisectChild(options, limit, ends[1]);
   }
   close(ends[1]);
   std::string words;

@@ -81,7 +81,7 @@ std::string brief(const Shapes& shapes) {
   return text + (shapes.more ? " …" : "");
 }
 
-struct Row {
+struct ProfileRow {
   std::string op;
   std::string module;     // "layer1.0.conv1"; empty: of none that is known
   std::string source;     // the position in the user's own program
@@ -103,7 +103,7 @@ struct Event {
 };
 
 // The module, and the position in its source.
-std::string locationOf(const Row& row) {
+std::string locationOf(const ProfileRow& row) {
   if (row.module.empty()) return row.source.empty() ? "?" : row.source;
   return row.source.empty() ? row.module : row.module + " " + row.source;
 }
@@ -112,7 +112,7 @@ const Graph& groupBody(const Node& group) {
   return *group.subgraph(attr::Subgraph);
 }
 // Sets the modules and positions of the operators in a group, each once.
-void placeGroup(GraphFunction& outermost, const Graph& body, Row& row) {
+void placeGroup(GraphFunction& outermost, const Graph& body, ProfileRow& row) {
   std::set<std::string> modules, sources;
   for (const Node* node : body.nodes()) {
     if (node->kind() == prim::Constant) continue;
@@ -141,20 +141,20 @@ std::string operatorsIn(const Graph& body) {
 
 // The rows of a map, the most expensive first.
 template <class Key>
-std::vector<Row> sorted(const std::map<Key, Row>& rows) {
-  std::vector<Row> all;
+std::vector<ProfileRow> sorted(const std::map<Key, ProfileRow>& rows) {
+  std::vector<ProfileRow> all;
   for (const auto& [key, row] : rows) all.push_back(row);
-  std::stable_sort(all.begin(), all.end(), [](const Row& a, const Row& b) {
+  std::stable_sort(all.begin(), all.end(), [](const ProfileRow& a, const ProfileRow& b) {
     return a.device_us != b.device_us ? a.device_us > b.device_us : a.us > b.us;
   });
   return all;
 }
 
 // The rows added up by operator.
-std::vector<Row> byOperator(const std::vector<Row>& rows) {
-  std::map<std::string, Row> sums;
-  for (const Row& row : rows) {
-    Row& to = sums[row.op];
+std::vector<ProfileRow> byOperator(const std::vector<ProfileRow>& rows) {
+  std::map<std::string, ProfileRow> sums;
+  for (const ProfileRow& row : rows) {
+    ProfileRow& to = sums[row.op];
     to.op = row.op;
     to.calls += row.calls;
     to.us += row.us;
@@ -180,7 +180,7 @@ class Profile : public OperatorObserver {
   void called(const OperatorCall& call) override {
     if (device_) device_->called(call);
     std::lock_guard lock(mutex_);
-    Row& row = rows_[&call.node];
+    ProfileRow& row = rows_[&call.node];
     if (row.calls == 0) {
       row.op = call.op ? call.op->schema().name() : fusionGroupName(groupBody(call.node));
       if (call.op) {
@@ -207,11 +207,11 @@ class Profile : public OperatorObserver {
   }
 
   // By operator and position, the most expensive first.
-  std::vector<Row> rows() const {
-    std::map<std::tuple<std::string, std::string, std::string>, Row> merged;
+  std::vector<ProfileRow> rows() const {
+    std::map<std::tuple<std::string, std::string, std::string>, ProfileRow> merged;
     for (const auto& [node, row] : rows_) {
       const auto [at, is_new] = merged.try_emplace({row.op, locationOf(row), row.inside}, row);
-      Row& to = at->second;
+      ProfileRow& to = at->second;
       if (!is_new) {
         to.reshaped = to.reshaped || row.reshaped || !(to.shapes == row.shapes);
         to.calls += row.calls;
@@ -229,7 +229,7 @@ class Profile : public OperatorObserver {
   void writeTrace(const std::string& path) const {
     nlohmann::json events = nlohmann::json::array();
     for (const Event& e : events_) {
-      const Row& row = rows_.at(e.node);
+      const ProfileRow& row = rows_.at(e.node);
       nlohmann::json about = {{"module", row.module}, {"source", row.source}, {"bytes", e.bytes}};
       // The shapes of the node's first call; others may have had other ones.
       about[row.reshaped ? "first_arguments" : "arguments"] = describe(row.shapes);
@@ -299,7 +299,7 @@ class Profile : public OperatorObserver {
   DeviceTimes* const device_;
   const Clock::time_point started_;
   std::mutex mutex_;
-  std::map<const Node*, Row> rows_;
+  std::map<const Node*, ProfileRow> rows_;
   std::vector<Event> events_;
   size_t events_left_out_ = 0;  // the trace holds the first kMaxEvents
   std::map<std::thread::id, size_t> threads_;
@@ -309,7 +309,7 @@ class Profile : public OperatorObserver {
 // interpreter's own calls are rows of Profile.
 class NestedCalls : public CallLayer {
  public:
-  struct Row {
+  struct ProfileRow {
     std::string op;
     std::string within;
     size_t calls = 0;
@@ -330,15 +330,15 @@ class NestedCalls : public CallLayer {
   }
 
   // The most expensive first.
-  std::vector<Row> rows() const {
-    std::vector<Row> sorted;
+  std::vector<ProfileRow> rows() const {
+    std::vector<ProfileRow> sorted;
     for (const auto& [operators, row] : rows_) {
       sorted.push_back(row);
       sorted.back().op = operators.first->schema().name();
       sorted.back().within = operators.second->schema().name();
     }
     std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Row& a, const Row& b) { return a.us > b.us; });
+                     [](const ProfileRow& a, const ProfileRow& b) { return a.us > b.us; });
     return sorted;
   }
 
@@ -350,21 +350,21 @@ class NestedCalls : public CallLayer {
   }
   void add(const Operator& op, const Operator& outer, double us) {
     std::lock_guard lock(mutex_);
-    Row& row = rows_[{&op, &outer}];
+    ProfileRow& row = rows_[{&op, &outer}];
     ++row.calls;
     row.us += us;
   }
 
   std::mutex mutex_;
-  std::map<std::pair<const Operator*, const Operator*>, Row> rows_;
+  std::map<std::pair<const Operator*, const Operator*>, ProfileRow> rows_;
 };
 
-std::string nestedTable(const std::vector<NestedCalls::Row>& rows) {
+std::string nestedTable(const std::vector<NestedCalls::ProfileRow>& rows) {
   if (rows.empty()) return "";
   std::string text = "\nof these, calls that operators make of others:\n";
   text += fmt::format("{:>12}  {:>9}  {:>10}  {:<28} {}\n", "total us", "calls", "us a call",
                       "operator", "within");
-  for (const NestedCalls::Row& row : rows) {
+  for (const NestedCalls::ProfileRow& row : rows) {
     text += fmt::format("{:12.1f}  {:9}  {:10.2f}  {:<28} {}\n", row.us, row.calls,
                         row.us / static_cast<double>(row.calls), row.op, row.within);
   }
@@ -401,7 +401,7 @@ std::string cut(const std::string& text, size_t most) {
 }
 
 struct Profiled {
-  std::vector<Row> rows;
+  std::vector<ProfileRow> rows;
   double wall_us;
   int iterations;
   const DeviceTimes* device;  // null: none
@@ -411,17 +411,17 @@ struct Profiled {
 };
 
 // Times of one call of the program, as the line below the table adds them up.
-double usOf(std::span<const Row> rows) {
+double usOf(std::span<const ProfileRow> rows) {
   double us = 0;
-  for (const Row& row : rows) us += row.us;
+  for (const ProfileRow& row : rows) us += row.us;
   return us;
 }
 
 // "[2] aten::add aten::relu" of each group that the table numbers, and its column of names.
-std::vector<std::string> namesOf(std::span<const Row> rows, std::string& legend) {
+std::vector<std::string> namesOf(std::span<const ProfileRow> rows, std::string& legend) {
   std::vector<std::string> names;
   size_t groups = 0;
-  for (const Row& row : rows) {
+  for (const ProfileRow& row : rows) {
     names.push_back(row.op);
     if (row.inside.empty()) continue;
     names.back() += fmt::format(" [{}]", ++groups);
@@ -432,7 +432,7 @@ std::vector<std::string> namesOf(std::span<const Row> rows, std::string& legend)
 
 std::string table(const Profiled& p) {
   constexpr size_t kWidestArguments = 48;
-  const std::span<const Row> shown(p.rows.data(), p.shown());
+  const std::span<const ProfileRow> shown(p.rows.data(), p.shown());
   const auto deviceColumn = [&](const std::string& text) {
     return p.device ? fmt::format("{:>12}  ", text) : std::string();
   };
@@ -453,21 +453,22 @@ std::string table(const Profiled& p) {
                   "operator", widest_name, "arguments", widest_shape, "module and source");
   const auto share = [&](double us) { return p.wall_us > 0 ? 100 * us / p.wall_us : 0.0; };
   for (size_t i = 0; i < shown.size(); ++i) {
-    const Row& row = shown[i];
+    const ProfileRow& row = shown[i];
     text += fmt::format("{:6.1f}%  {:12.1f}  {}{:9}  {:10.2f}  {:12}  {:<{}}  {:<{}}  {}\n",
                         share(row.us), row.us, deviceColumn(fmt::format("{:.1f}", row.device_us)),
                         row.calls, row.us / static_cast<double>(row.calls), row.bytes, names[i],
                         widest_name, shapes[i], widest_shape, locationOf(row));
   }
   if (shown.size() < p.rows.size()) {
-    const std::span<const Row> rest(p.rows.data() + shown.size(), p.rows.size() - shown.size());
+    const std::span<const ProfileRow> rest(p.rows.data() + shown.size(),
+                                           p.rows.size() - shown.size());
     text += fmt::format("{:6.1f}%  {:12.1f}  in {} more rows (--top)\n", share(usOf(rest)),
                         usOf(rest), rest.size());
   }
   text += legend;
   text += fmt::format("\nby operator:\n{:>7}  {:>12}  {}{:>9}  {}\n", "share", "total us",
                       deviceColumn("device us"), "calls", "operator");
-  for (const Row& row : byOperator(p.rows)) {
+  for (const ProfileRow& row : byOperator(p.rows)) {
     text += fmt::format("{:6.1f}%  {:12.1f}  {}{:9}  {}\n", share(row.us), row.us,
                         deviceColumn(fmt::format("{:.1f}", row.device_us)), row.calls, row.op);
   }
@@ -483,7 +484,7 @@ std::string table(const Profiled& p) {
 nlohmann::ordered_json jsonOf(const Profiled& p, const NestedCalls& nested,
                               GraphFunction& function) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Row& row : std::span(p.rows).first(p.shown())) {
+  for (const ProfileRow& row : std::span(p.rows).first(p.shown())) {
     list.push_back({{"operator", row.op},
                     {"module", row.module},
                     {"source", row.source},
@@ -496,13 +497,13 @@ nlohmann::ordered_json jsonOf(const Profiled& p, const NestedCalls& nested,
     if (!row.inside.empty()) list.back()["inside"] = row.inside;
   }
   nlohmann::ordered_json sums = nlohmann::ordered_json::array();
-  for (const Row& row : byOperator(p.rows)) {
+  for (const ProfileRow& row : byOperator(p.rows)) {
     sums.push_back(
         {{"operator", row.op}, {"calls", row.calls}, {"us", row.us}, {"bytes", row.bytes}});
     if (p.device) sums.back()["device_us"] = row.device_us;
   }
   nlohmann::ordered_json inner = nlohmann::ordered_json::array();
-  for (const NestedCalls::Row& row : nested.rows()) {
+  for (const NestedCalls::ProfileRow& row : nested.rows()) {
     inner.push_back(
         {{"operator", row.op}, {"within", row.within}, {"calls", row.calls}, {"us", row.us}});
   }

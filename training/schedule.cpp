@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-[[noreturn]] void refuse(const std::string& reason) {
+[[noreturn]] void refuseSchedule(const std::string& reason) {
   throw UsageError("scheduler: " + reason);
 }
 
@@ -37,7 +37,7 @@ void forEachField(Rule& r, F f) {
 }
 
 void checkCount(const char* name, int64_t value) {
-  if (value < 1) refuse(fmt::format("{} is {}, expected at least 1", name, value));
+  if (value < 1) refuseSchedule(fmt::format("{} is {}, expected at least 1", name, value));
 }
 
 void checkRule(const RateRule& rule) {
@@ -47,25 +47,25 @@ void checkRule(const RateRule& rule) {
     checkCount("t_max", r->t_max);
   } else if (const auto* r = std::get_if<LinearLr>(&rule)) {
     if (!(r->start_factor > 0 && r->start_factor <= 1)) {
-      refuse(
+      refuseSchedule(
           fmt::format("start_factor is {}, expected a number above 0, up to 1", r->start_factor));
     }
     if (!(r->end_factor >= 0 && r->end_factor <= 1)) {
-      refuse(fmt::format("end_factor is {}, expected a number from 0 to 1", r->end_factor));
+      refuseSchedule(fmt::format("end_factor is {}, expected a number from 0 to 1", r->end_factor));
     }
   } else if (const auto* r = std::get_if<ConstantLr>(&rule)) {
     if (!(r->factor > 0 && r->factor <= 1)) {
-      refuse(fmt::format("factor is {}, expected a number above 0, up to 1", r->factor));
+      refuseSchedule(fmt::format("factor is {}, expected a number above 0, up to 1", r->factor));
     }
   } else if (const auto* r = std::get_if<PolynomialLr>(&rule)) {
     checkCount("total_iters", r->total_iters);
   } else if (const auto* r = std::get_if<OneCycleLr>(&rule)) {
     checkCount("total_steps", r->total_steps);
     if (!(r->pct_start >= 0 && r->pct_start <= 1)) {
-      refuse(fmt::format("pct_start is {}, expected a number from 0 to 1", r->pct_start));
+      refuseSchedule(fmt::format("pct_start is {}, expected a number from 0 to 1", r->pct_start));
     }
   } else if (const auto* r = std::get_if<LambdaLr>(&rule)) {
-    if (!r->factor) refuse("there is no function");
+    if (!r->factor) refuseSchedule("there is no function");
   }
 }
 
@@ -75,7 +75,7 @@ double keptNumber(const ParameterGroup& group, const char* name) {
     if (key == name && value.isDouble()) return value.toDouble();
     if (key == name && value.isInt()) return static_cast<double>(value.toInt());
   }
-  refuse(fmt::format("a group of the optimizer has no '{}'", name));
+  refuseSchedule(fmt::format("a group of the optimizer has no '{}'", name));
 }
 void keep(ParameterGroup& group, const char* name, double value) {
   for (auto& [key, old] : group.others) {
@@ -100,17 +100,17 @@ double annealed(bool cosine, double start, double end, double part) {
   return end + (start - end) / 2.0 * (std::cos(kPi * part) + 1);
 }
 
-IValue written(int64_t v) {
+IValue writtenNumber(int64_t v) {
   return v;
 }
-IValue written(double v) {
+IValue writtenNumber(double v) {
   return v;
 }
-IValue written(bool v) {
+IValue writtenNumber(bool v) {
   return v;
 }
 // PyTorch counts how often each one occurs.
-IValue written(const std::vector<int64_t>& v) {
+IValue writtenNumber(const std::vector<int64_t>& v) {
   auto counts = makeRef<DictObject>(types::Int(), types::Int());
   for (int64_t milestone : v) {
     counts->set(milestone, static_cast<int64_t>(std::ranges::count(v, milestone)));
@@ -121,7 +121,8 @@ IValue written(const std::vector<int64_t>& v) {
 double asNumber(const IValue& value, const char* name) {
   if (value.isInt()) return static_cast<double>(value.toInt());
   if (value.isDouble()) return value.toDouble();
-  refuse(fmt::format("loadStateDict: '{}' is {}, expected a number", name, value.tagName()));
+  refuseSchedule(
+      fmt::format("loadStateDict: '{}' is {}, expected a number", name, value.tagName()));
 }
 void readField(const IValue& value, const char* name, double& field) {
   field = asNumber(value, name);
@@ -129,32 +130,36 @@ void readField(const IValue& value, const char* name, double& field) {
 void readField(const IValue& value, const char* name, int64_t& field) {
   const double number = asNumber(value, name);
   if (!(std::abs(number) < 0x1p53)) {
-    refuse(fmt::format("loadStateDict: '{}' is {}, expected a whole number", name, number));
+    refuseSchedule(fmt::format("loadStateDict: '{}' is {}, expected a whole number", name, number));
   }
   field = static_cast<int64_t>(number);
 }
 void readField(const IValue& value, const char* name, bool& field) {
   if (!value.isBool()) {
-    refuse(fmt::format("loadStateDict: '{}' is {}, expected a bool", name, value.tagName()));
+    refuseSchedule(
+        fmt::format("loadStateDict: '{}' is {}, expected a bool", name, value.tagName()));
   }
   field = value.toBool();
 }
 void readField(const IValue& value, const char* name, std::vector<int64_t>& field) {
   if (!value.isDict()) {
-    refuse(fmt::format("loadStateDict: '{}' is {}, expected a dict", name, value.tagName()));
+    refuseSchedule(
+        fmt::format("loadStateDict: '{}' is {}, expected a dict", name, value.tagName()));
   }
   field.clear();
   for (const auto& [milestone, count] : value.toDict().items()) {
     if (!milestone.isInt() || !count.isInt() || count.toInt() > 1000) {
-      refuse(fmt::format("loadStateDict: '{}' holds {}: {}, expected how often an epoch occurs",
-                         name, milestone.repr(), count.repr()));
+      refuseSchedule(
+          fmt::format("loadStateDict: '{}' holds {}: {}, expected how often an epoch occurs", name,
+                      milestone.repr(), count.repr()));
     }
     for (int64_t i = 0; i < count.toInt(); ++i) field.push_back(milestone.toInt());
   }
 }
 void readField(const IValue& value, const char* name, std::vector<double>& field) {
   if (!value.isList()) {
-    refuse(fmt::format("loadStateDict: '{}' is {}, expected a list", name, value.tagName()));
+    refuseSchedule(
+        fmt::format("loadStateDict: '{}' is {}, expected a list", name, value.tagName()));
   }
   field.clear();
   for (const IValue& v : value.elements()) field.push_back(asNumber(v, name));
@@ -162,7 +167,7 @@ void readField(const IValue& value, const char* name, std::vector<double>& field
 
 const IValue& entry(const IValue& state, const char* name) {
   const IValue* found = state.isDict() ? state.toDict().find(IValue(name)) : nullptr;
-  if (!found) refuse(fmt::format("loadStateDict: the state has no '{}'", name));
+  if (!found) refuseSchedule(fmt::format("loadStateDict: the state has no '{}'", name));
   return *found;
 }
 
@@ -175,10 +180,11 @@ std::vector<IValue> statesOf(const std::vector<Scheduler>& parts) {
 void loadParts(std::vector<Scheduler>& parts, const IValue& state) {
   const IValue& states = entry(state, "_schedulers");
   if (!states.isList() || states.elements().size() != parts.size()) {
-    refuse(fmt::format("loadStateDict: '_schedulers' is {}, expected a list of {}",
-                       states.isList() ? fmt::format("a list of {}", states.elements().size())
-                                       : std::string(states.tagName()),
-                       parts.size()));
+    refuseSchedule(fmt::format("loadStateDict: '_schedulers' is {}, expected a list of {}",
+                               states.isList()
+                                   ? fmt::format("a list of {}", states.elements().size())
+                                   : std::string(states.tagName()),
+                               parts.size()));
   }
   std::vector<Scheduler> loaded = parts;
   const auto elements = states.elements();
@@ -212,7 +218,7 @@ void Scheduler::beginOneCycle(const OneCycleLr& rule) {
     keep(group, "min_lr", *group.initial_lr / rule.final_div_factor);
     if (!rule.cycle_momentum) continue;
     double* momentum = momentumOf(group.rule);
-    if (!momentum) refuse(std::string(ruleName(group.rule)) + " has no momentum to cycle");
+    if (!momentum) refuseSchedule(std::string(ruleName(group.rule)) + " has no momentum to cycle");
     *momentum = rule.max_momentum;
     keep(group, "max_momentum", rule.max_momentum);
     keep(group, "base_momentum", rule.base_momentum);
@@ -239,8 +245,8 @@ void Scheduler::stepTo(int64_t epoch) {
 void Scheduler::setRates(bool closed_form) {
   std::vector<ParameterGroup>& groups = optimizer_->groups();
   if (groups.size() != base_rates_.size()) {
-    refuse(fmt::format("made for {} groups, the optimizer has {} now", base_rates_.size(),
-                       groups.size()));
+    refuseSchedule(fmt::format("made for {} groups, the optimizer has {} now", base_rates_.size(),
+                               groups.size()));
   }
   std::vector<double> rates;
   for (size_t i = 0; i < groups.size(); ++i) rates.push_back(rate(groups[i], i, closed_form));
@@ -308,7 +314,7 @@ double Scheduler::rate(ParameterGroup& group, size_t index, bool closed) {
 
 double Scheduler::oneCycleRate(const OneCycleLr& rule, ParameterGroup& group) const {
   if (last_epoch_ > rule.total_steps) {
-    refuse(
+    refuseSchedule(
         fmt::format("stepped {} times; the cycle has {} steps", last_epoch_ + 1, rule.total_steps));
   }
   const auto total = static_cast<double>(rule.total_steps);
@@ -351,7 +357,7 @@ IValue Scheduler::stateDict() const {
   std::visit(
       [&](auto& known) {
         forEachField(known, [&](const char* name, const auto& field) {
-          state->set(IValue(name), written(field));
+          state->set(IValue(name), writtenNumber(field));
         });
       },
       rule);
@@ -386,8 +392,8 @@ void Scheduler::loadStateDict(const IValue& state) {
   readField(entry(state, "_step_count"), "_step_count", count);
   readField(entry(state, "_last_lr"), "_last_lr", last);
   if (base.size() != base_rates_.size()) {
-    refuse(fmt::format("loadStateDict: the state is of {} groups, the optimizer has {}",
-                       base.size(), base_rates_.size()));
+    refuseSchedule(fmt::format("loadStateDict: the state is of {} groups, the optimizer has {}",
+                               base.size(), base_rates_.size()));
   }
   rule_ = std::move(rule);
   base_rates_ = std::move(base);
@@ -397,7 +403,7 @@ void Scheduler::loadStateDict(const IValue& state) {
 }
 
 ChainedScheduler::ChainedScheduler(Optimizer& optimizer, std::vector<RateRule> rules) {
-  if (rules.empty()) refuse("there are no schedules to chain");
+  if (rules.empty()) refuseSchedule("there are no schedules to chain");
   for (RateRule& rule : rules) parts_.emplace_back(optimizer, std::move(rule));
 }
 
@@ -420,10 +426,10 @@ SequentialScheduler::SequentialScheduler(Optimizer& optimizer, std::vector<RateR
                                          std::vector<int64_t> milestones)
     : milestones_(std::move(milestones)) {
   if (rules.empty() || milestones_.size() + 1 != rules.size()) {
-    refuse(fmt::format("{} schedules with {} milestones; one fewer is expected", rules.size(),
-                       milestones_.size()));
+    refuseSchedule(fmt::format("{} schedules with {} milestones; one fewer is expected",
+                               rules.size(), milestones_.size()));
   }
-  if (!std::ranges::is_sorted(milestones_)) refuse("the milestones are not in order");
+  if (!std::ranges::is_sorted(milestones_)) refuseSchedule("the milestones are not in order");
   for (RateRule& rule : rules) parts_.emplace_back(optimizer, std::move(rule));
   // Making them applied all of their first rates.
   for (ParameterGroup& group : optimizer.groups()) group.setLr(*group.initial_lr);

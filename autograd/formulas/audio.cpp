@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kAudioFormulas[] = {
     {"torchaudio::_lfilter", "others"},
     // A step back in time filters the gradient from its end. Coefficient k weighs the output k
     // samples earlier; the first one is not used.
@@ -20,7 +20,7 @@ constexpr FormulaText kFormulas[] = {
     {"torchaudio::_lfilter_core_loop", "missing as in torchaudio, whose _lfilter has one"},
     {"torchaudio::_overdrive_core_loop", "missing as in torchaudio"},
 };
-const RegisterFormulas registered(kFormulas);
+const RegisterFormulas kAudioRegistered(kAudioFormulas);
 
 }  // namespace
 

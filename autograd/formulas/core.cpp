@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kCoreHelpers[] = {
     // A reduced tensor with the dimensions that were reduced, of size one.
     {"with_reduced", R"(
 def with_reduced(t: Tensor, size: List[int], dim: Optional[List[int]], keepdim: bool) -> Tensor:
@@ -56,7 +56,7 @@ def unpermuted(grad: Tensor, dims: List[int]) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kCoreFormulas[] = {
     {"aten::add.Tensor", "self: grad\nother: scaled(grad, alpha)"},
     {R"(aten::add.Scalar, aten::sub.Scalar, aten::positive, aten::clone, aten::contiguous,
          aten::alias, aten::to.dtype, aten::to.device, aten::to.dtype_layout, aten::_to_copy,
@@ -130,7 +130,7 @@ constexpr FormulaText kFormulas[] = {
      "grad_output: torch.as_strided(grad, size, stride, offset - base_offset)"},
 };
 
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kCoreRegistered(kCoreFormulas, kCoreHelpers);
 
 }  // namespace
 

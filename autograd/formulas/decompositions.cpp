@@ -8,7 +8,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kDecompositionsHelpers[] = {
     // With A = L L^H: dL = L proj(L^-1 dA L^-H), where proj takes the lower triangle and half the
     // diagonal.
     {"cholesky_gradient", R"(
@@ -289,7 +289,7 @@ def cond_name_made(self: Tensor, p: str) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kDecompositionsFormulas[] = {
     {"aten::linalg_cholesky, aten::cholesky", "self: cholesky_gradient(grad, result, upper)"},
     {"aten::linalg_cholesky_ex", "results 0\nself: cholesky_gradient(grad0, result0, upper)"},
     {"aten::linalg_lu_factor, aten::linalg_lu_factor_ex",
@@ -355,7 +355,7 @@ b: lstsq_b(grad0, self, b_size)
     {"aten::linalg_cond.p_str", "return cond_name_made(self, p)"},
 };
 
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kDecompositionsRegistered(kDecompositionsFormulas, kDecompositionsHelpers);
 
 }  // namespace
 

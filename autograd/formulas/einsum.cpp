@@ -7,7 +7,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kEinsumHelpers[] = {
     // Letters as numbers up to 51; 52 is an ellipsis.
     {"einsum_labels", R"(
 def einsum_labels(text: str) -> List[int]:
@@ -186,10 +186,10 @@ def einsum_made(equation: str, tensors: List[Tensor]) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kEinsumFormulas[] = {
     {"aten::einsum", "return einsum_made(equation, tensors)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kEinsumRegistered(kEinsumFormulas, kEinsumHelpers);
 
 }  // namespace
 

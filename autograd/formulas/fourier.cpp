@@ -7,7 +7,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kFourierHelpers[] = {
     // Cut or padded with zeros to sizes along dimensions.
     {"fft_fitted", R"(
 def fft_fitted(t: Tensor, dims: List[int], sizes: List[int]) -> Tensor:
@@ -43,7 +43,7 @@ def fft_c2r_gradient(grad: Tensor, size: List[int], dim: List[int], normalizatio
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kFourierFormulas[] = {
     {"aten::_fft_c2c", "self: torch._fft_c2c(grad, dim, normalization, not forward)"},
     {"aten::_fft_r2c", "self: fft_r2c_gradient(grad, self_size, dim, normalization, onesided)"},
     {"aten::_fft_c2r",
@@ -58,7 +58,7 @@ constexpr FormulaText kFormulas[] = {
     {"aten::fft_fftshift", "self: torch.fft.ifftshift(grad, dim)"},
     {"aten::fft_ifftshift", "self: torch.fft.fftshift(grad, dim)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kFourierRegistered(kFourierFormulas, kFourierHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kIndexingHelpers[] = {
     {"taken_along", R"(
 def taken_along(self: Tensor, indices: Tensor, dim: Optional[int]) -> Tensor:
     if dim is None:
@@ -87,7 +87,7 @@ def elementwise_index(index: Tensor, dim: int, like: Tensor) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kIndexingFormulas[] = {
     {"aten::gather", R"(
 self: torch.zeros(self_size, dtype=grad.dtype, device=grad.device).scatter_add(dim, index, grad)
 )"},
@@ -150,7 +150,7 @@ values: torch.ops.aten.index(grad, indices)
 self: grad * (1 - torch.zeros(self_size, dtype=grad.dtype, device=grad.device).fill_diagonal_(1, wrap))
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kIndexingRegistered(kIndexingFormulas, kIndexingHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kLinearAlgebraHelpers[] = {
     // Of matmul's first argument, whose sizes are `size`; broadcast dimensions remain.
     {"matmul_left", R"(
 def matmul_left(grad: Tensor, other: Tensor, size: List[int]) -> Tensor:
@@ -430,7 +430,7 @@ def lu_solve_LU(grad: Tensor, LU: Tensor, pivots: Tensor, X: Tensor, left: bool,
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kLinearAlgebraFormulas[] = {
     {"aten::matmul", R"(
 self: matmul_left(grad, other, self_size)
 other: matmul_right(grad, self, other_size)
@@ -568,7 +568,7 @@ LU_data: lu_solve_LU(grad, LU_data, LU_pivots, result, True, False)
 )"},
 };
 
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kLinearAlgebraRegistered(kLinearAlgebraFormulas, kLinearAlgebraHelpers);
 
 }  // namespace
 

@@ -6,7 +6,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNestedHelpers[] = {
     {"nested_of", R"(
 def nested_of(parts: List[Tensor]) -> Tensor:
     return torch._nested_tensor_from_tensor_list(parts, None, None, None, None)
@@ -66,7 +66,7 @@ def gradient_of_padded(grad: Tensor, size: List[int], swapped: bool) -> Tensor:
   "let b = nested_operand(other, self)\n" \
   "return nested_of([" call " for i in range(len(a))])"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNestedFormulas[] = {
     // Of dense tensors, and back.
     {"aten::_nested_tensor_from_mask", "t: torch.ops.aten.to_padded_tensor(grad, 0., t_size)"},
     {"aten::_nested_tensor_from_tensor_list", "list: torch.unbind(grad)"},
@@ -125,7 +125,7 @@ constexpr FormulaText kFormulas[] = {
                "torch.embedding(weight, part, padding_idx, scale_grad_by_freq, sparse)")},
 };
 
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNestedRegistered(kNestedFormulas, kNestedHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnConvolutionHelpers[] = {
     // The sum over all but the channels; the weight tells the number of dimensions.
     {"conv_bias_gradient", R"(
 def conv_bias_gradient(grad: Tensor, weight_size: List[int]) -> Tensor:
@@ -117,7 +117,7 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
         "bias: conv_bias_gradient(grad, weight_size)"
 #define WICK_DEPTHWISE "(self_size[0] if len(self_size) == len(weight_size) - 1 else self_size[1])"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnConvolutionFormulas[] = {
     {"aten::conv1d", WICK_TRAINED("1")},
     {"aten::conv2d", WICK_TRAINED("2")},
     {"aten::conv3d", WICK_TRAINED("3")},
@@ -162,7 +162,7 @@ grad_output: torch.convolution(input.conj(), grad, None, stride, padding, dilati
 input: torch.ops.wick.conv_input_gradient(grad_output.conj(), grad, input_size, stride, padding, dilation, transposed, output_padding, groups)
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnConvolutionRegistered(kNnConvolutionFormulas, kNnConvolutionHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnEmbeddingHelpers[] = {
     // As PyTorch's, it leaves out how often an index occurs.
     {"embedding_dense_again", R"(
 def embedding_dense_again(grad: Tensor, indices: Tensor, padding_idx: int, size: List[int]) -> Tensor:
@@ -278,7 +278,7 @@ def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value:
   "proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, " \
   "ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, "
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnEmbeddingFormulas[] = {
     {"aten::embedding",
      "weight: torch.embedding_dense_backward(grad, indices, weight_size[0], padding_idx, "
      "scale_grad_by_freq)"},
@@ -334,7 +334,7 @@ results 0
 input: grad0 * result1 * dropout_scale(p, train)
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnEmbeddingRegistered(kNnEmbeddingFormulas, kNnEmbeddingHelpers);
 
 }  // namespace
 

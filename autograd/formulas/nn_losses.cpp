@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnLossesHelpers[] = {
     {"smooth_l1_slope", R"(
 def smooth_l1_slope(x: Tensor, beta: float) -> Tensor:
     if beta == 0:
@@ -45,7 +45,7 @@ def cosine_similarity_made(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tens
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnLossesFormulas[] = {
     {"aten::mse_loss", R"(
 let difference = self - target
 let slope = 2 * difference * loss_share(grad, reduction, difference.numel())
@@ -89,7 +89,7 @@ self: loss_share(grad, reduction, z.numel()) * -target * z / (1 + z)
      "others"},
     {"aten::cosine_similarity", "return cosine_similarity_made(x1, x2, dim, eps)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnLossesRegistered(kNnLossesFormulas, kNnLossesHelpers);
 
 }  // namespace
 

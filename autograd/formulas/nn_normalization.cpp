@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnNormalizationHelpers[] = {
     // Low precision is widened, as the kernels do.
     {"norm_widened", R"(
 def norm_widened(t: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def instance_norm_made(input: Tensor, weight: Optional[Tensor], bias: Optional[T
 
 #define WICK_MADE "(input, weight, bias, running_mean, running_var, training, momentum, eps)"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnNormalizationFormulas[] = {
     {"aten::batch_norm", "return batch_norm_made" WICK_MADE "[0]"},
     {"aten::native_batch_norm", "return batch_norm_made" WICK_MADE},
     {"aten::_batch_norm_impl_index", "return batch_norm_index_made" WICK_MADE},
@@ -192,7 +192,8 @@ weight: grad0 * norm_hat(input, dims, eps)
 bias: grad0
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnNormalizationRegistered(kNnNormalizationFormulas,
+                                                  kNnNormalizationHelpers);
 
 }  // namespace
 

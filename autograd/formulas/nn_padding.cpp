@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnPaddingHelpers[] = {
     {"pad_opposite", R"(
 def pad_opposite(pad: List[int]) -> List[int]:
     return [-p for p in pad]
@@ -80,7 +80,7 @@ def affine_grid_gradient(grad: Tensor, dtype: int, size: List[int], align_corner
 #define WICK_UP3(name, mode, align) \
   WICK_UP(name, "3", mode, align, "scales_w, scales_h, scales_d"), WICK_UP_VEC(name, mode, align)
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnPaddingFormulas[] = {
     {"aten::constant_pad_nd", "self: torch.constant_pad_nd(grad, pad_opposite(pad), 0)"},
     {"aten::pad", "self: pad_gradient(grad, self_size, pad, mode)"},
     {"aten::_pad_enum", "self: pad_gradient(grad, self_size, pad, pad_mode_name(mode))"},
@@ -127,7 +127,7 @@ grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation
      "theta: affine_grid_gradient(grad, theta_dtype, size, align_corners)"},
 };
 
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnPaddingRegistered(kNnPaddingFormulas, kNnPaddingHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnPoolingHelpers[] = {
     {"average_again", R"(
 def average_again(x: Tensor, n: int, kernel_size: List[int], stride: List[int], padding: List[int], ceil_mode: bool, count_include_pad: bool, divisor_override: Optional[int]) -> Tensor:
     if n == 1:
@@ -38,7 +38,7 @@ def adaptive_average_again(x: Tensor, n: int, grad_size: List[int]) -> Tensor:
   "self: torch.ops.wick.avg_pool_gradient(grad, self_size, " n \
   ", kernel_size, stride, padding, ceil_mode, count_include_pad, " divisor ")"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnPoolingFormulas[] = {
     {"aten::max_pool1d", WICK_MAX("1")},
     {"aten::max_pool2d, aten::mkldnn_max_pool2d", WICK_MAX("2")},
     {"aten::max_pool3d", WICK_MAX("3")},
@@ -72,7 +72,7 @@ constexpr FormulaText kFormulas[] = {
          aten::_adaptive_avg_pool3d_backward, aten::nll_loss_backward, aten::nll_loss2d_backward)",
      "others"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnPoolingRegistered(kNnPoolingFormulas, kNnPoolingHelpers);
 
 }  // namespace
 

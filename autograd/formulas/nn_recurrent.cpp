@@ -7,7 +7,7 @@ namespace {
 
 // Kinds: 0 lstm, 1 gru, 2 tanh, 3 relu. The weights of a layer and direction are w_ih, w_hh, with
 // biases b_ih and b_hh, and w_hr where an LSTM projects its output.
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnRecurrentHelpers[] = {
     {"rnn_step", R"(
 def rnn_step(kind: int, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Optional[Tensor], w_hr: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     hidden = torch.linear(h, w_hh, b_hh)
@@ -207,7 +207,7 @@ def rnn_cell_made(kind: int, input: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, 
   "return rnn_two(rnn_layers(" kind ", data, list_of_lengths(batch_sizes), [hx], " WICK_REST "))"
 #define WICK_CELL(kind) "return rnn_cell_made(" kind ", input, hx, hx, w_ih, w_hh, b_ih, b_hh)[0]"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnRecurrentFormulas[] = {
     {"wick::lstm_layer", R"(results 0 1 2
 let all = torch.ops.wick.lstm_layer_gradient(grad0, grad1, grad2, result0, result3, result4,
     gates, h, c, w_hh, b_hh, reverse)
@@ -232,7 +232,7 @@ b_hh: all[4])"},
     {"aten::rnn_tanh_cell", WICK_CELL("2")},
     {"aten::rnn_relu_cell", WICK_CELL("3")},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnRecurrentRegistered(kNnRecurrentFormulas, kNnRecurrentHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNnSoftmaxHelpers[] = {
     {"softmax_gradient", R"(
 def softmax_gradient(grad: Tensor, result: Tensor, dim: int) -> Tensor:
     return (grad - (grad * result).sum([dim], keepdim=True)) * result
@@ -73,7 +73,7 @@ def list_of_lengths(t: Tensor) -> List[int]:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNnSoftmaxFormulas[] = {
     {"aten::softmax.int, aten::special_softmax, aten::_softmax",
      "self: softmax_gradient(grad, result, dim)"},
     {"aten::log_softmax.int, aten::special_log_softmax, aten::_log_softmax",
@@ -122,7 +122,7 @@ results 0
 log_probs: torch.ops.wick.ctc_gradient(grad0, log_probs, targets, list_of_lengths(input_lengths), list_of_lengths(target_lengths), blank, zero_infinity)
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNnSoftmaxRegistered(kNnSoftmaxFormulas, kNnSoftmaxHelpers);
 
 }  // namespace
 

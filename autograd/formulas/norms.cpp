@@ -6,7 +6,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kNormsHelpers[] = {
     {"vector_norm_gradient", R"(
 def vector_norm_gradient(grad: Tensor, self: Tensor, result: Tensor, order: Optional[number], dim: Optional[List[int]], keepdim: bool) -> Optional[Tensor]:
     p = 2.0 if order is None else float(order)
@@ -170,7 +170,7 @@ def pdist_backward_made(grad: Tensor, self: Tensor, p: float, distance: Tensor) 
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kNormsFormulas[] = {
     {"aten::norm.Scalar, aten::norm.ScalarOpt_dtype, aten::native_norm",
      "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {R"(aten::norm.ScalarOpt_dim, aten::norm.ScalarOpt_dim_dtype,
@@ -213,7 +213,7 @@ x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, 2.0, result.transpose(
     {"aten::pdist, aten::_pdist_forward", "self: torch._pdist_backward(grad, self, p, result)"},
     {"aten::_pdist_backward", "return pdist_backward_made(grad, self, p, pdist)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kNormsRegistered(kNormsFormulas, kNormsHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kPointwiseHelpers[] = {
     {"clamped", R"(
 def clamped(grad: Tensor, self: Tensor, min: Optional[number], max: Optional[number]) -> Tensor:
     out = grad
@@ -150,7 +150,7 @@ def dropout_made(input: Tensor, p: float, train: bool) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kPointwiseFormulas[] = {
     {"aten::abs", "self: grad * self.sgn()"},
     {"aten::acos", "self: grad * -(1 - self * self).rsqrt().conj()"},
     {"aten::acosh", "self: grad * (self * self - 1).rsqrt().conj()"},
@@ -411,7 +411,7 @@ tensor2: -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
          aten::greater_.Scalar, aten::greater_equal_.Scalar)",
      "self: torch.zeros_like(grad)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kPointwiseRegistered(kPointwiseFormulas, kPointwiseHelpers);
 
 }  // namespace
 

@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kReductionsHelpers[] = {
     {"prod_gradient", R"(
 def prod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.dim() == 0:
@@ -192,7 +192,7 @@ def quantile_of(self: Tensor, q: Tensor, dim: Optional[int], keepdim: bool, inte
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kReductionsFormulas[] = {
     {"aten::nansum", "self: spread(grad, self_size, dim, keepdim) * ~self.isnan()"},
     {"aten::nanmean", R"(
 let kept = ~self.isnan()
@@ -281,7 +281,7 @@ return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype, device=self.de
 return quantile_of(self, torch.scalar_tensor(q, dtype=self.dtype, device=self.device), dim, keepdim, interpolation, True)
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kReductionsRegistered(kReductionsFormulas, kReductionsHelpers);
 
 }  // namespace
 

@@ -15,7 +15,7 @@ constexpr const char* kSecond = "missing PyTorch has no second derivative";
 
 constexpr const char* kLater = "missing no formula is written for this operator of later versions";
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kRemainingHelpers[] = {
     {"gradient_even", R"(
 def gradient_even(x: Tensor, dim: int, step: number, edge_order: int) -> Tensor:
     n = x.size(dim)
@@ -193,7 +193,7 @@ def summed_but_axis(grad: Tensor, axis: int) -> Tensor:
 // The arguments of batch_norm_made, but for some.
 #define WICK_NORM(middle) "(input, weight, bias, " middle ", eps)"
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kRemainingFormulas[] = {
     // Changes in place whose plain forms have derivatives.
     {"aten::copy_.int, aten::copy_.float, aten::zero", "self: torch.zeros_like(grad)"},
     {"aten::ldexp_", "return self * torch.pow(2.0, other)"},
@@ -368,7 +368,7 @@ zero_point: summed_but_axis(learned_zero_gradient(grad, self, s, z, quant_min, q
          aten::quantize_per_tensor.tensor_qparams, aten::quantize_per_tensor.tensors)",
      "none"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kRemainingRegistered(kRemainingFormulas, kRemainingHelpers);
 
 }  // namespace
 

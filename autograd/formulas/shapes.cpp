@@ -5,7 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kShapesHelpers[] = {
     {"cut", R"(
 def cut(grad: Tensor, sizes: List[List[int]], dim: int) -> List[Tensor]:
     out: List[Tensor] = []
@@ -145,7 +145,7 @@ def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], indic
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kShapesFormulas[] = {
     {"aten::cat, aten::_cat, aten::concat, aten::concatenate",
      "tensors: cut(grad, tensors_sizes, dim)"},
     {"aten::stack, aten::_stack", "tensors: torch.unbind(grad, dim)"},
@@ -254,7 +254,7 @@ src: grad
 return segments_reduced(data, reduce, lengths, indices, offsets, axis, unsafe, initial)
 )"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kShapesRegistered(kShapesFormulas, kShapesHelpers);
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace {
 // Of no argument, as in PyTorch.
 constexpr const char* kNotImplemented = "results 0";
 
-constexpr HelperText kHelpers[] = {
+constexpr HelperText kSparseHelpers[] = {
     {"at_places", R"(
 def at_places(grad: Tensor, indices: Tensor) -> Tensor:
     if grad.is_sparse:
@@ -35,7 +35,7 @@ def values_of_csr(grad: Tensor, result: Tensor) -> Tensor:
 )"},
 };
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kSparseFormulas[] = {
     {R"(aten::sparse_coo_tensor.indices, aten::sparse_coo_tensor.indices_size,
          aten::_sparse_coo_tensor_unsafe, aten::_sparse_coo_tensor_with_dims_and_tensors)",
      "values: at_places(grad, indices)"},
@@ -84,7 +84,7 @@ constexpr FormulaText kFormulas[] = {
     {"aten::_sparse_log_softmax.int, aten::_sparse_log_softmax",
      "self: torch.ops.aten._sparse_log_softmax_backward_data(grad, result, dim, self)"},
 };
-const RegisterFormulas registered(kFormulas, kHelpers);
+const RegisterFormulas kSparseRegistered(kSparseFormulas, kSparseHelpers);
 
 }  // namespace
 

@@ -6,12 +6,12 @@ namespace wick::autograd {
 namespace {
 
 // Of no argument, as in PyTorch.
-constexpr const char* kNotImplemented = "results 0";
+constexpr const char* kVisionNotImplemented = "results 0";
 
 #define WICK_SIZES "input_size[0], input_size[1], input_size[2], input_size[3]"
 #define WICK_REGION "spatial_scale, pooled_height, pooled_width, "
 
-constexpr FormulaText kFormulas[] = {
+constexpr FormulaText kVisionFormulas[] = {
     {"torchvision::roi_align",
      "input: torch.ops.torchvision._roi_align_backward(grad, rois, " WICK_REGION WICK_SIZES
      ", sampling_ratio, aligned)"},
@@ -39,9 +39,9 @@ constexpr FormulaText kFormulas[] = {
     {R"(torchvision::_roi_align_backward, torchvision::_ps_roi_align_backward,
          torchvision::_roi_pool_backward, torchvision::_ps_roi_pool_backward,
          torchvision::_deform_conv2d_backward)",
-     kNotImplemented},
+     kVisionNotImplemented},
 };
-const RegisterFormulas registered(kFormulas);
+const RegisterFormulas kVisionRegistered(kVisionFormulas);
 
 }  // namespace
 

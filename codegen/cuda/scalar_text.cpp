@@ -95,7 +95,7 @@ class CudaText final : public ScalarText {
 };
 const CudaText kText;
 
-constexpr const char* kPreamble = R"(
+constexpr const char* kScalarTextPreamble = R"(
 #define WICK_INLINE __device__ __forceinline__
 struct wickHalf { unsigned short bits; };
 struct wickBFloat { unsigned short bits; };
@@ -192,7 +192,7 @@ std::string cudaText(const ScalarNode& node, std::span<const std::string> operan
 }
 
 std::string cudaPreamble(const Expression& expression) {
-  std::string text = std::string(kPreamble) + kIntegerText + specialPreamble(expression);
+  std::string text = std::string(kScalarTextPreamble) + kIntegerText + specialPreamble(expression);
   std::set<uint64_t> tables;
   bool bessel = false, scaled_bessel = false;
   for (const ScalarNode& node : expression.nodes()) {

@@ -11,14 +11,14 @@ namespace wick::text {
 
 namespace {
 
-constexpr const char* kName = "CLIPEncoder";
+constexpr const char* kClipEncoderName = "CLIPEncoder";
 constexpr const char* kWordEnd = "</w>";
 
 // Letters without regard to case: the marks, the ends 's, 't, 're, 've, 'm, 'll and 'd, runs of
 // letters, single digits, runs of other signs. Whitespace and bytes that are not UTF-8 are left
 // out.
 const Pattern& wordPattern() {
-  static const Pattern pattern(kName,
+  static const Pattern pattern(kClipEncoderName,
                                "(?i)<\\|(?:start|end)oftext\\|>|'(?:[stmd]|re|ve|ll)|\\pL+|\\pN|"
                                "[^\\s\\pL\\pN]+");
   return pattern;
@@ -27,10 +27,10 @@ const Pattern& wordPattern() {
 class ClipEncoder {
  public:
   explicit ClipEncoder(BytePairTables tables)
-      : tables_(std::move(tables)), pairs_(kName, tables_, kWordEnd) {}
+      : tables_(std::move(tables)), pairs_(kClipEncoderName, tables_, kWordEnd) {}
   ClipEncoder(IValue numbers, IValue ranks, IValue separator, IValue bytes, IValue caching)
-      : ClipEncoder(
-            BytePairTables::from(kName, std::array{numbers, ranks, separator, bytes, caching})) {}
+      : ClipEncoder(BytePairTables::from(kClipEncoderName,
+                                         std::array{numbers, ranks, separator, bytes, caching})) {}
 
   std::vector<int64_t> encode(const std::string& text) const {
     std::vector<int64_t> numbers;
@@ -40,7 +40,7 @@ class ClipEncoder {
     return numbers;
   }
   std::vector<std::string> tokenize(const std::string& text) const {
-    Texts tokens(kName);
+    Texts tokens(kClipEncoderName);
     eachWord(
         text, [&](const std::string& mark) { tokens.push(mark); },
         [&](BytePairs::Token token) { tokens.push(pairs_.textOf(token)); });
@@ -49,7 +49,8 @@ class ClipEncoder {
 
   IValue state() const { return tables_.state(); }
   static ClipEncoder fromState(const IValue& state) {
-    return ClipEncoder(BytePairTables::from(kName, stateParts(kName, state, 5)));
+    return ClipEncoder(
+        BytePairTables::from(kClipEncoderName, stateParts(kClipEncoderName, state, 5)));
   }
 
  private:
@@ -71,7 +72,8 @@ class ClipEncoder {
   }
   int64_t numberOfMark(const std::string& mark) const {
     const IValue* number = tables_.numbers->find(IValue(mark));
-    WICK_CHECK(number, "{}: Argument passed to at() was not in the map: token '{}'", kName, mark);
+    WICK_CHECK(number, "{}: Argument passed to at() was not in the map: token '{}'",
+               kClipEncoderName, mark);
     return number->toInt();
   }
 
@@ -82,7 +84,7 @@ class ClipEncoder {
 }  // namespace
 
 void defineClipEncoder(Extension& extension) {
-  extension.object<ClipEncoder>(kName)
+  extension.object<ClipEncoder>(kClipEncoderName)
       .init<IValue, IValue, IValue, IValue, IValue>(kBytePairInit)
       .def("encode", &ClipEncoder::encode)
       .def("tokenize", &ClipEncoder::tokenize)

@@ -12,16 +12,16 @@ namespace wick::text {
 
 namespace {
 
-constexpr const char* kName = "GPT2BPEEncoder";
+constexpr const char* kGpt2EncoderName = "GPT2BPEEncoder";
 
 // What is a space in C, where RE2's \s has no vertical tab.
 bool isSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-const Pattern& wordPattern() {
+const Pattern& gpt2WordPattern() {
   static const Pattern pattern(
-      kName, "'(?:[stmd]|re|ve|ll)| ?\\pL+| ?\\pN+| ?[^\\s\\v\\pL\\pN]+|[\\s\\v]+");
+      kGpt2EncoderName, "'(?:[stmd]|re|ve|ll)| ?\\pL+| ?\\pN+| ?[^\\s\\v\\pL\\pN]+|[\\s\\v]+");
   return pattern;
 }
 
@@ -31,11 +31,11 @@ class WordSplitter {
  public:
   void add(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
-      const std::optional<std::string_view> word = wordPattern().find(text, at);
+      const std::optional<std::string_view> word = gpt2WordPattern().find(text, at);
       if (!word) return;
       pace_.step(64);
       at = static_cast<size_t>(word->data() - text.data()) + word->size();
-      if (!std::ranges::all_of(*word, isSpace)) {
+      if (!std::ranges::all_of(*word, [](char c) { return isSpace(c); })) {
         words_.push((space_ ? " " : "") + std::string(*word));
         space_ = false;
         continue;
@@ -57,7 +57,7 @@ class WordSplitter {
   std::vector<std::string> take() { return words_.take(); }
 
  private:
-  Texts words_{kName};
+  Texts words_{kGpt2EncoderName};
   bool space_ = false;
   Pace pace_;
 };
@@ -70,7 +70,7 @@ size_t characterLength(const std::string& text, size_t at) {
   for (size_t i = 1; well_formed && i < length; ++i) {
     well_formed = at + i < text.size() && (static_cast<unsigned char>(text[at + i]) & 0xC0) == 0x80;
   }
-  WICK_CHECK(well_formed, "{}: a token is not UTF-8 and cannot be decoded", kName);
+  WICK_CHECK(well_formed, "{}: a token is not UTF-8 and cannot be decoded", kGpt2EncoderName);
   return length;
 }
 
@@ -83,17 +83,17 @@ std::vector<std::string> gpt2Words(const std::string& text) {
 }
 
 Gpt2Encoder::Gpt2Encoder(BytePairTables tables)
-    : tables_(std::move(tables)), pairs_(kName, tables_, "") {
+    : tables_(std::move(tables)), pairs_(kGpt2EncoderName, tables_, "") {
   Pace pace;
   tables_.numbers->all([&](const IValue& token, const IValue& number) {
     pace.step(16);
-    memory_.add(kName, HeldMemory::of(token.toString()));
+    memory_.add(kGpt2EncoderName, HeldMemory::of(token.toString()));
     tokens_by_number_.emplace(number.toInt(), token.toString());
     return true;
   });
   tables_.bytes->all([&](const IValue& byte, const IValue& text) {
     pace.step(16);
-    memory_.add(kName, HeldMemory::of(text.toString()));
+    memory_.add(kGpt2EncoderName, HeldMemory::of(text.toString()));
     bytes_by_text_.emplace(text.toString(), static_cast<char>(byte.toInt()));
     return true;
   });
@@ -101,8 +101,8 @@ Gpt2Encoder::Gpt2Encoder(BytePairTables tables)
 
 Gpt2Encoder::Gpt2Encoder(IValue numbers, IValue ranks, IValue separator, IValue bytes,
                          IValue caching)
-    : Gpt2Encoder(
-          BytePairTables::from(kName, std::array{numbers, ranks, separator, bytes, caching})) {}
+    : Gpt2Encoder(BytePairTables::from(kGpt2EncoderName,
+                                       std::array{numbers, ranks, separator, bytes, caching})) {}
 
 // Special tokens as words of their own, without one space before and behind each.
 std::vector<std::string> Gpt2Encoder::words(const std::string& text) const {
@@ -120,7 +120,7 @@ std::vector<std::string> Gpt2Encoder::words(const std::string& text) const {
   for (size_t at = 0; at < text.size();) {
     const std::optional<std::string_view> found = special_pattern_->find(text, at);
     if (!found) break;
-    WICK_CHECK(!found->empty(), "{}: a special token is found where no text is", kName);
+    WICK_CHECK(!found->empty(), "{}: a special token is found where no text is", kGpt2EncoderName);
     const auto start = static_cast<size_t>(found->data() - text.data());
     if (start > begin) add(begin, isSpace(text[start - 1]) ? start - 1 : start);
     at = start + found->size();
@@ -148,7 +148,7 @@ std::vector<int64_t> Gpt2Encoder::encode(const std::string& text) const {
 
 std::vector<std::string> Gpt2Encoder::tokenize(const std::string& text) const {
   std::shared_lock lock(*mutex_);
-  Texts tokens(kName);
+  Texts tokens(kGpt2EncoderName);
   for (const std::string& word : words(text)) {
     if (special_.contains(word)) {
       tokens.push(word);
@@ -166,7 +166,7 @@ std::string Gpt2Encoder::decodeToken(const std::string& token) const {
     const auto byte = bytes_by_text_.find(std::string_view(token).substr(at, length));
     WICK_CHECK(byte != bytes_by_text_.end(),
                "{}: Argument passed to at() was not in the map: character '{}' of token '{}'",
-               kName, token.substr(at, length), token);
+               kGpt2EncoderName, token.substr(at, length), token);
     text.push_back(byte->second);
     at += length;
   }
@@ -183,7 +183,7 @@ std::string Gpt2Encoder::decode(const std::vector<int64_t>& numbers) const {
     const auto known = tokens_by_number_.find(numbers[i]);
     const bool is_added = added != added_by_number_.end();
     WICK_CHECK(is_added || known != tokens_by_number_.end(),
-               "{}: Argument passed to at() was not in the map: token number {}", kName,
+               "{}: Argument passed to at() was not in the map: token number {}", kGpt2EncoderName,
                numbers[i]);
     const std::string& token = is_added ? added->second : known->second;
     const bool special = is_added || special_.contains(token);
@@ -191,7 +191,7 @@ std::string Gpt2Encoder::decode(const std::vector<int64_t>& numbers) const {
     if (special && i > 0 && !after_special) text += ' ';
     text += special ? token : decodeToken(token);
     if (special && i + 1 < numbers.size()) text += ' ';
-    checkTextLength(kName, text.size());
+    checkTextLength(kGpt2EncoderName, text.size());
     after_special = special;
   }
   return text;
@@ -208,7 +208,7 @@ std::unique_ptr<Pattern> Gpt2Encoder::patternOf(const std::set<std::string>& spe
       pattern += c;
     }
   }
-  return std::make_unique<Pattern>(kName, pattern);
+  return std::make_unique<Pattern>(kGpt2EncoderName, pattern);
 }
 
 int64_t Gpt2Encoder::addSpecialTokens(const std::map<std::string, std::string>& standard,
@@ -219,12 +219,12 @@ int64_t Gpt2Encoder::addSpecialTokens(const std::map<std::string, std::string>& 
   tokens.insert(tokens.end(), additional.begin(), additional.end());
   std::set<std::string> special = special_;
   for (const std::string& token : tokens) {
-    WICK_CHECK(!token.empty(), "{}: a special token is empty", kName);
+    WICK_CHECK(!token.empty(), "{}: a special token is empty", kGpt2EncoderName);
     special.insert(token);
   }
   // Before anything changes, because it may be refused.
   std::unique_ptr<Pattern> pattern = patternOf(special);
-  memory_.add(kName, 4 * HeldMemory::of(tokens));
+  memory_.add(kGpt2EncoderName, 4 * HeldMemory::of(tokens));
   const size_t before = added_.size();
   for (const std::string& token : tokens) {
     if (tables_.numbers->find(IValue(token)) || added_.contains(token)) continue;
@@ -238,12 +238,13 @@ int64_t Gpt2Encoder::addSpecialTokens(const std::map<std::string, std::string>& 
 }
 
 Gpt2Encoder Gpt2Encoder::fromState(const IValue& state) {
-  return Gpt2Encoder(BytePairTables::from(kName, stateParts(kName, state, 5)));
+  return Gpt2Encoder(
+      BytePairTables::from(kGpt2EncoderName, stateParts(kGpt2EncoderName, state, 5)));
 }
 
 void defineGpt2Encoder(Extension& extension) {
   extension.op("gpt2_bpe_pre_tokenizer(str _0) -> str[]", &gpt2Words);
-  extension.object<Gpt2Encoder>(kName)
+  extension.object<Gpt2Encoder>(kGpt2EncoderName)
       .init<IValue, IValue, IValue, IValue, IValue>(kBytePairInit)
       .def("encode", &Gpt2Encoder::encode)
       .def("tokenize", &Gpt2Encoder::tokenize)

@@ -9,14 +9,14 @@ namespace wick::text {
 
 namespace {
 
-constexpr const char* kName = "Vocab";
-constexpr const char* kVersion = "0.0.2";
+constexpr const char* kVocabName = "Vocab";
+constexpr const char* kVocabVersion = "0.0.2";
 
 }  // namespace
 
 Vocab::Vocab(std::vector<std::string> tokens, std::optional<int64_t> default_index)
     : default_index_(default_index) {
-  memory_.add(kName, 2 * HeldMemory::of(tokens));
+  memory_.add(kVocabName, 2 * HeldMemory::of(tokens));
   indices_.reserve(tokens.size());
   Pace pace;
   for (const std::string& token : tokens) {
@@ -75,7 +75,7 @@ std::vector<std::string> Vocab::tokensAt(const std::vector<int64_t>& indices) co
                "Specified index {} at position {} is out of bounds for vocab of size {}",
                indices[i], i, count());
   }
-  Texts result(kName);
+  Texts result(kVocabName);
   Pace pace;
   for (int64_t index : indices) {
     pace.step(16);
@@ -87,7 +87,7 @@ std::vector<std::string> Vocab::tokensAt(const std::vector<int64_t>& indices) co
 
 std::vector<std::string> Vocab::tokens() const {
   std::shared_lock lock(*mutex_);
-  checkAllocation(kName, HeldMemory::of(tokens_));
+  checkAllocation(kVocabName, HeldMemory::of(tokens_));
   return tokens_;
 }
 
@@ -120,7 +120,7 @@ void Vocab::checkNew(const std::string& token) const {
 }
 
 void Vocab::add(std::string token, int64_t index) {
-  memory_.add(kName, 2 * HeldMemory::of(token));
+  memory_.add(kVocabName, 2 * HeldMemory::of(token));
   const auto place = indices_.emplace(token, index).first;
   try {
     tokens_.insert(tokens_.begin() + index, std::move(token));
@@ -152,21 +152,22 @@ IValue Vocab::state() const {
   std::vector<int64_t> numbers;
   if (default_index_) numbers.push_back(*default_index_);
   return detail::resultValue(
-      std::tuple(std::string(kVersion), numbers, tokens_, std::vector<Tensor>()));
+      std::tuple(std::string(kVocabVersion), numbers, tokens_, std::vector<Tensor>()));
 }
 
 Vocab Vocab::fromState(const IValue& state) {
-  const std::vector<IValue>& parts = stateParts(kName, state, 4);
+  const std::vector<IValue>& parts = stateParts(kVocabName, state, 4);
   const auto version = parts[0].to<std::string>();
   const auto numbers = parts[1].to<std::vector<int64_t>>();
   WICK_CHECK(parts[3].to<std::vector<Tensor>>().empty(), "Expected `tensors` states to be empty");
-  WICK_CHECK(version >= kVersion, "Found unexpected version for serialized Vocab: {}", version);
+  WICK_CHECK(version >= kVocabVersion, "Found unexpected version for serialized Vocab: {}",
+             version);
   return Vocab(parts[2].to<std::vector<std::string>>(),
                numbers.empty() ? std::optional<int64_t>() : numbers[0]);
 }
 
 void defineVocab(Extension& extension) {
-  extension.object<Vocab>(kName)
+  extension.object<Vocab>(kVocabName)
       .init<std::vector<std::string>, std::optional<int64_t>>()
       .def("__contains__",
            [](const Vocab& v, const std::string& token) { return v.contains(token); })

@@ -509,10 +509,10 @@ void scaledDotProductAttention(CallFrame& frame) {
   frame.results[0] = IValue(std::move(out));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kAttentionKernels[] = {
     {"aten::scaled_dot_product_attention", scaledDotProductAttention},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kAttentionRegistered(DeviceType::CUDA, kAttentionKernels);
 
 }  // namespace
 

@@ -29,7 +29,7 @@ namespace wick::cuda {
 
 namespace {
 
-constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+constexpr const char* kBlasNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
 constexpr size_t kWorkspace = size_t{32} << 20;
 // For products of so few multiplications the library's ways with memory between two kernels are
 // several times slower than those without, yet come first.
@@ -85,7 +85,7 @@ void find(const Library& library, Functions& functions) {
   WICK_FORALL_LT_FUNCTIONS(WICK_FIND_FUNCTION)
 }
 const Functions& functions() {
-  static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
+  static const auto& found = *new LibraryFunctions<Functions>(kBlasNames, find);
   return found.get();
 }
 
@@ -189,7 +189,7 @@ void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_
 }
 
 // A product that lacks nothing but an algorithm.
-struct Call {
+struct BlasCall {
   const char* op;
   State& state;
   Device device;
@@ -230,7 +230,7 @@ bool tunes() {
 }
 
 // Milliseconds of a few calls behind each other.
-float timeOf(const Call& call, const Heuristic& how) {
+float timeOf(const BlasCall& call, const Heuristic& how) {
   constexpr int kCalls = 8;
   const Driver& d = driver();
   Event begin = nullptr, end = nullptr;
@@ -249,7 +249,7 @@ float timeOf(const Call& call, const Heuristic& how) {
 }
 
 // The library's first choice, or the fastest of its first few.
-std::optional<Heuristic> choose(const Call& call, int64_t x_aligned, int64_t y_aligned,
+std::optional<Heuristic> choose(const BlasCall& call, int64_t x_aligned, int64_t y_aligned,
                                 Status& status) {
   const Functions& f = functions();
   Descriptor preference(f.destroyPreference);
@@ -348,7 +348,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
                        y_aligned};
   std::vector<MemoryRange> reads = {rangeOf(first.memory), rangeOf(second.memory)};
   if (bias.defined()) reads.push_back(rangeOf(held_bias));
-  const Call call{
+  const BlasCall call{
       op,
       state,
       a.device(),

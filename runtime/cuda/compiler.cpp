@@ -61,7 +61,7 @@ const Nvrtc& nvrtc() {
 
 std::atomic<uint64_t> compiled{0}, from_disk{0}, microseconds{0};
 
-void check(int result, const char* what) {
+void checkCompiler(int result, const char* what) {
   WICK_CHECK(result == 0, "CUDA: {}: {}", what, nvrtc().errorText(result));
 }
 
@@ -82,8 +82,8 @@ std::string beginningOf(std::string log) {
 class Compilation {
  public:
   Compilation(const std::string& text, int major, int minor, bool tells_resources) {
-    check(nvrtc_.create(&program_, text.c_str(), "kernel.cu", 0, nullptr, nullptr),
-          "making a program");
+    checkCompiler(nvrtc_.create(&program_, text.c_str(), "kernel.cu", 0, nullptr, nullptr),
+                  "making a program");
     const std::string arch = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
     // Products and sums stay apart, so that results are those of the CPU.
     std::vector<const char*> options = {
@@ -110,9 +110,9 @@ class Compilation {
  private:
   std::string part(int (*size_of)(Program, size_t*), int (*get)(Program, char*)) const {
     size_t size = 0;
-    check(size_of(program_, &size), "asking for machine code");
+    checkCompiler(size_of(program_, &size), "asking for machine code");
     std::string text(size, '\0');
-    if (size > 0) check(get(program_, text.data()), "asking for machine code");
+    if (size > 0) checkCompiler(get(program_, text.data()), "asking for machine code");
     return text;
   }
   // Texts come with a null at the end.
@@ -129,7 +129,7 @@ class Compilation {
 
 std::string compilerVersion() {
   int major = 0, minor = 0;
-  check(nvrtc().version(&major, &minor), "asking for the version");
+  checkCompiler(nvrtc().version(&major, &minor), "asking for the version");
   return fmt::format("{}.{}", major, minor);
 }
 bool hasCompiler() {

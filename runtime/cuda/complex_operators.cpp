@@ -184,7 +184,7 @@ Pair bothAll(const Tensor& self, bool unbiased) {
   return moments(self, std::nullopt, unbiased ? 1 : 0, false, kRoot);
 }
 
-const DeviceKernel kLast[] = {
+const DeviceKernel kComplexOperatorsLast[] = {
     {"aten::sum", WICK_KERNEL(sum)},
     {"aten::sum.dim_IntList", WICK_KERNEL(sumDims)},
     {"aten::mean", WICK_KERNEL(mean)},
@@ -215,7 +215,8 @@ const DeviceKernel kLast[] = {
     {"aten::std_mean.dim", WICK_KERNEL(bothDim<true>)},
     {"aten::std_mean.correction", WICK_KERNEL(bothCorrection<true>)},
 };
-const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const RegisterDeviceKernels kComplexOperatorsLastRegistered(DeviceType::CUDA, kComplexOperatorsLast,
+                                                            TableRule::Last);
 
 }  // namespace
 

@@ -139,7 +139,7 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   return counts.to(x.dtype());
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kCompositesKernels[] = {
     {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
     {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
     {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
@@ -243,7 +243,7 @@ Pair extremeTruth(const Tensor& self, int64_t dim, bool keepdim) {
 }
 
 // What their loop form does not cover.
-const DeviceKernel kLast[] = {
+const DeviceKernel kCompositesLast[] = {
     {"aten::exp2", WICK_KERNEL(exp2)},
     {"aten::log1p", WICK_KERNEL(log1p)},
     {"aten::logaddexp", WICK_KERNEL(logaddexp)},
@@ -253,8 +253,9 @@ const DeviceKernel kLast[] = {
     {"aten::min.dim", WICK_KERNEL(extremeTruth<false>)},
     {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
-const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const RegisterDeviceKernels kCompositesRegistered(DeviceType::CUDA, kCompositesKernels);
+const RegisterDeviceKernels kCompositesLastRegistered(DeviceType::CUDA, kCompositesLast,
+                                                      TableRule::Last);
 const ops::RegisterComposites composites(DeviceType::CUDA);
 
 }  // namespace

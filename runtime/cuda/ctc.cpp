@@ -170,11 +170,11 @@ Tensor ctcGradient(const Tensor& grad, const Tensor& log_probs, const Tensor& ta
   return out.to(log_probs.dtype());
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kCtcKernels[] = {
     {"aten::_ctc_loss", WICK_KERNEL(ctcLoss)},
     {"wick::ctc_gradient", WICK_KERNEL(ctcGradient)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kCtcRegistered(DeviceType::CUDA, kCtcKernels);
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace wick::cuda {
 namespace {
 
 // I is as narrow as the numbers of elements allow: division is slow.
-constexpr const char* kText = R"({preamble}
+constexpr const char* kDepthwiseText = R"({preamble}
 typedef {type} T;
 typedef {wide} A;
 typedef {index} I;
@@ -64,7 +64,7 @@ TextKernel depthwiseKernel(const Tensor& input, const Tensor& weight, const Tens
   const bool narrow = std::max(out.numel(), input.numel()) < kNarrow;
   const auto read = [&](const char* element) { return codegen::cudaConvert(element, dtype, wide); };
   std::string text = textOf(
-      kText, dtype, fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
+      kDepthwiseText, dtype, fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
       fmt::arg("place", channels_last ? "const I c = i % channels, v = i / channels % width, h = i "
                                         "/ channels / width % height, n = i / channels / width / "
                                         "height;"

@@ -149,7 +149,7 @@ Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Ten
   return slopesOf(x, x, grad.contiguous(), pdist.contiguous(), p, true);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kDistancesKernels[] = {
     {"aten::cdist", WICK_KERNEL(cdist)},
     {"aten::_cdist_forward", WICK_KERNEL(cdist)},
     {"aten::pdist", WICK_KERNEL(pdist)},
@@ -157,7 +157,7 @@ const DeviceKernel kKernels[] = {
     {"aten::_cdist_backward", WICK_KERNEL(cdistBackward)},
     {"aten::_pdist_backward", WICK_KERNEL(pdistBackward)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kDistancesRegistered(DeviceType::CUDA, kDistancesKernels);
 
 }  // namespace
 

@@ -211,7 +211,7 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
   return out.to(grad_in.dtype());
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kEmbeddingKernels[] = {
     {"aten::embedding_bag", WICK_KERNEL(Operators<embeddingBag>::plain)},
     {"aten::embedding_bag.padding_idx", WICK_KERNEL(Operators<embeddingBag>::padded)},
     {"aten::_embedding_bag", WICK_KERNEL(Operators<embeddingBag>::internal)},
@@ -219,7 +219,7 @@ const DeviceKernel kKernels[] = {
     {"aten::embedding_dense_backward", WICK_KERNEL(embeddingDenseBackward)},
     {"wick::nll_loss_gradient", WICK_KERNEL(nllGradient)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kEmbeddingRegistered(DeviceType::CUDA, kEmbeddingKernels);
 
 }  // namespace
 

@@ -20,7 +20,7 @@ namespace {
 
 using namespace ops::fourier;
 
-constexpr const char* kNames[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so"};
+constexpr const char* kFourierNames[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so"};
 constexpr size_t kMaxPlans = 64;
 
 using Status = int;
@@ -60,7 +60,7 @@ void find(const Library& library, Functions& functions) {
   WICK_FORALL_FFT_FUNCTIONS(WICK_FIND_FUNCTION)
 }
 const Functions& functions() {
-  static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
+  static const auto& found = *new LibraryFunctions<Functions>(kFourierNames, find);
   return found.get();
 }
 void checkStatus(Status status, const char* what) {
@@ -255,12 +255,12 @@ Tensor complexToReal(const Tensor& self, const DimVector& dim, int64_t normaliza
   return scaled(to.permute(order.back).contiguous(), plan.scale);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kFourierKernels[] = {
     {"aten::_fft_c2c", WICK_KERNEL(complexToComplex)},
     {"aten::_fft_r2c", WICK_KERNEL(realToComplex)},
     {"aten::_fft_c2r", WICK_KERNEL(complexToReal)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kFourierRegistered(DeviceType::CUDA, kFourierKernels);
 
 }  // namespace
 

@@ -130,11 +130,11 @@ Tensor updateScale(const Tensor& scale, const Tensor& growth_tracker, const Tens
   return scale;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kGradientScalingKernels[] = {
     {"aten::_amp_foreach_non_finite_check_and_unscale_", WICK_KERNEL(unscale)},
     {"aten::_amp_update_scale_", WICK_KERNEL(updateScale)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kGradientScalingRegistered(DeviceType::CUDA, kGradientScalingKernels);
 
 }  // namespace
 

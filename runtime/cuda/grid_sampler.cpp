@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256) gridParts(const __grid_constan
 }}
 )";
 
-Tensor widened(const Tensor& t) {
+Tensor widenedRowMajor(const Tensor& t) {
   return (isReducedFloat(t.dtype()) ? t.to(DType::Float) : t).contiguous();
 }
 
@@ -137,7 +137,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   ops::checkGrid(op, input, grid, interpolation, padding, spatial);
   WICK_CHECK(isFloating(input.dtype()), "\"{}\" not implemented for '{}'", op,
              scalarTypeName(input.dtype()));
-  const Tensor x = widened(input), at = widened(grid);
+  const Tensor x = widenedRowMajor(input), at = widenedRowMajor(grid);
   const DimVector sizes = ops::sizesOfSamples(input.sizes(), grid);
   const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   if (out.numel() > 0) {
@@ -158,7 +158,7 @@ Tensor inputGradient(const Tensor& grad, const DimVector& sizes, const Tensor& g
                      int64_t interpolation, int64_t padding, bool align) {
   const char* op = "grid_sampler_input_gradient";
   const int64_t spatial = sizes.size() == 5 ? 3 : 2;
-  const Tensor g = widened(grad), at = grid.to(g.dtype()).contiguous();
+  const Tensor g = widenedRowMajor(grad), at = grid.to(g.dtype()).contiguous();
   const Tensor out = Tensor::zeros(sizes, g.dtype(), g.device());
   ops::checkGrid(op, out.to(grid.dtype()), grid, interpolation, padding, spatial);
   const int64_t points = ops::pointsOfGrid(op, grad, grid, sizes);
@@ -177,7 +177,8 @@ Tensor gridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
   const int64_t spatial = input.dim() == 5 ? 3 : 2;
   ops::checkGrid(op, input, grid, interpolation, padding, spatial);
   const int64_t points = ops::pointsOfGrid(op, grad, grid, input.sizes());
-  const Tensor x = widened(input), at = widened(grid), g = grad.to(x.dtype()).contiguous();
+  const Tensor x = widenedRowMajor(input), at = widenedRowMajor(grid),
+               g = grad.to(x.dtype()).contiguous();
   const Tensor out = Tensor::zeros(at.sizes(), at.dtype(), at.device());
   if (out.numel() > 0) {
     launchGradient("gridParts", {input.sizes(), grid, points, interpolation, padding, align}, x, at,
@@ -186,14 +187,14 @@ Tensor gridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
   return out.to(grid.dtype());
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kGridSamplerKernels[] = {
     {"aten::grid_sampler", WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
     {"aten::grid_sampler_2d", WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
     {"aten::grid_sampler_3d", WICK_KERNEL(ops::GridSamplers<gridSample>::volumes)},
     {"wick::grid_sampler_input_gradient", WICK_KERNEL(inputGradient)},
     {"wick::grid_sampler_grid_gradient", WICK_KERNEL(gridGradient)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kGridSamplerRegistered(DeviceType::CUDA, kGridSamplerKernels);
 
 }  // namespace
 

@@ -244,7 +244,7 @@ const ops::RegisterIndexDevice indexes({
     .reduce = reduce,
 });
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kIndexingKernels[] = {
     {"aten::masked_scatter", WICK_KERNEL(maskedScatter)},
     {"aten::masked_select", WICK_KERNEL(maskedSelect)},
     {"aten::nonzero", WICK_KERNEL(nonzero)},
@@ -252,7 +252,7 @@ const DeviceKernel kKernels[] = {
     {"aten::nonzero_numpy", WICK_KERNEL(nonzeroEach)},
     {"aten::where", WICK_KERNEL(nonzeroEach)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kIndexingRegistered(DeviceType::CUDA, kIndexingKernels);
 
 }  // namespace
 

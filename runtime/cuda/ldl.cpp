@@ -286,12 +286,12 @@ Tensor ldlSolve(const Tensor& ld_in, const Tensor& pivots_in, const Tensor& b, b
   return x;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kLdlKernels[] = {
     {"aten::linalg_ldl_factor_ex", WICK_KERNEL(ldlFactorEx)},
     {"aten::linalg_ldl_factor", WICK_KERNEL(ldlFactor)},
     {"aten::linalg_ldl_solve", WICK_KERNEL(ldlSolve)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kLdlRegistered(DeviceType::CUDA, kLdlKernels);
 
 }  // namespace
 

@@ -321,7 +321,7 @@ Tensor eigvals(const Tensor& a) {
   return std::get<0>(eigAny("linalg.eigvals", a, false));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kLinearAlgebraKernels[] = {
     {"aten::linalg_solve_triangular", WICK_KERNEL(linalgSolveTriangular)},
     {"aten::triangular_solve", WICK_KERNEL(triangularSolve)},
     {"aten::linalg_lu_factor_ex", WICK_KERNEL(luFactorEx)},
@@ -342,7 +342,7 @@ const DeviceKernel kKernels[] = {
     {"aten::linalg_eig", WICK_KERNEL(eig)},
     {"aten::linalg_eigvals", WICK_KERNEL(eigvals)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kLinearAlgebraRegistered(DeviceType::CUDA, kLinearAlgebraKernels);
 
 }  // namespace
 

@@ -209,18 +209,19 @@ Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, cons
   return ops::groupNorm(input, groups, ones, bias, eps, false);
 }
 
-const DeviceKernel kLast[] = {
+const DeviceKernel kNormalizationLast[] = {
     {"aten::group_norm", WICK_KERNEL(groupNorm)},
 };
-const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const RegisterDeviceKernels kNormalizationLastRegistered(DeviceType::CUDA, kNormalizationLast,
+                                                         TableRule::Last);
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kNormalizationKernels[] = {
     {"wick::batch_norm_gradient", WICK_KERNEL(batchNormGradient)},
     {"wick::group_norm_gradient", WICK_KERNEL(groupNormGradient)},
     {"aten::native_group_norm", WICK_KERNEL(nativeGroupNorm)},
 };
 
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kNormalizationRegistered(DeviceType::CUDA, kNormalizationKernels);
 
 }  // namespace
 

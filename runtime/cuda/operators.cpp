@@ -116,7 +116,7 @@ Tensor conjComplex(const Tensor& t) {
   const Tensor parts = asParts(t);
   return joined(parts.select(-1, 0), ops::neg(parts.select(-1, 1)));
 }
-const DeviceKernel kKernels[] = {
+const DeviceKernel kOperatorsKernels[] = {
     {"aten::complex", WICK_KERNEL(complexOf)},
     {"aten::conj", WICK_KERNEL(conjComplex)},
     {"aten::_conj", WICK_KERNEL(conjComplex)},
@@ -125,14 +125,15 @@ const DeviceKernel kKernels[] = {
     {"aten::conj_physical", WICK_KERNEL(conjComplex)},
 };
 // What their loop form does not cover.
-const DeviceKernel kLast[] = {
+const DeviceKernel kOperatorsLast[] = {
     {"aten::flip", WICK_KERNEL(flip)},
     {"aten::batch_norm", WICK_KERNEL(batchNorm)},
     {"aten::native_layer_norm", WICK_KERNEL(nativeLayerNorm)},
 };
 
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
-const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const RegisterDeviceKernels kOperatorsRegistered(DeviceType::CUDA, kOperatorsKernels);
+const RegisterDeviceKernels kOperatorsLastRegistered(DeviceType::CUDA, kOperatorsLast,
+                                                     TableRule::Last);
 
 }  // namespace
 

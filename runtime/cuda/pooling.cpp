@@ -361,10 +361,10 @@ Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVec
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kPoolingKernels[] = {
     {"wick::max_pool_gradient", WICK_KERNEL(maxPoolGradient)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kPoolingRegistered(DeviceType::CUDA, kPoolingKernels);
 
 }  // namespace
 

@@ -27,7 +27,7 @@ namespace wick::cuda {
 
 namespace {
 
-constexpr const char* kText = R"({preamble}
+constexpr const char* kRandomText = R"({preamble}
 typedef {type} T;
 typedef {real} R;
 struct Words {{ T* out; const R* by; long long total, seed, offset; R a, b; long long c, d; }};
@@ -138,7 +138,7 @@ void draw(const Tensor& t, Generator& g, const Draw& how, const std::string& val
   const PhiloxPosition at = takePhilox(g, device.index(), static_cast<uint64_t>(turns) * 4);
   const DType real = realOf(t.dtype());
   const std::string text = textOf(
-      kText, t.dtype(), fmt::arg("real", codegen::cudaType(real)), fmt::arg("each", how.each),
+      kRandomText, t.dtype(), fmt::arg("real", codegen::cudaType(real)), fmt::arg("each", how.each),
       fmt::arg("draws", how.draws), fmt::arg("drawn", how.drawn),
       fmt::arg("place", neighbours ? fmt::format("thread * {} + k", how.each)
                                    : std::string("thread + threads * k")),
@@ -374,7 +374,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   return ops::sumDims(below, DimVector{-1}, false, IValue());
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kRandomKernels[] = {
     {"aten::uniform_", WICK_KERNEL(uniform)},
     {"aten::normal_", WICK_KERNEL(normal)},
     {"aten::bernoulli_.float", WICK_KERNEL(bernoulli)},
@@ -390,7 +390,7 @@ const DeviceKernel kKernels[] = {
     {"aten::native_dropout", WICK_KERNEL(nativeDropout)},
     {"aten::multinomial", WICK_KERNEL(multinomial)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kRandomRegistered(DeviceType::CUDA, kRandomKernels);
 
 }  // namespace
 

@@ -193,7 +193,7 @@ Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, 
   return quantileIn(self, fraction, dim, keepdim, how, kIgnoreNan);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kRowsKernels[] = {
     {"aten::multi_margin_loss", WICK_KERNEL(multiMarginLoss)},
     {"aten::multilabel_margin_loss", WICK_KERNEL(multilabelMarginLoss)},
     {"aten::multilabel_margin_loss_forward", WICK_KERNEL(multilabelMarginForward)},
@@ -202,7 +202,7 @@ const DeviceKernel kKernels[] = {
     {"aten::nanquantile", WICK_KERNEL(quantile<true>)},
     {"aten::nanquantile.scalar", WICK_KERNEL(quantileNumber<true>)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kRowsRegistered(DeviceType::CUDA, kRowsKernels);
 
 }  // namespace
 

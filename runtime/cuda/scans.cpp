@@ -164,14 +164,14 @@ Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   return std::get<0>(walked(self, dim, Walked::LogSum));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kScansKernels[] = {
     {"aten::cumsum", WICK_KERNEL(cumsum)},
     {"aten::cumprod", WICK_KERNEL(cumprod)},
     {"aten::cummax", WICK_KERNEL(cummax)},
     {"aten::cummin", WICK_KERNEL(cummin)},
     {"aten::logcumsumexp", WICK_KERNEL(logcumsumexp)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kScansRegistered(DeviceType::CUDA, kScansKernels);
 
 }  // namespace
 

@@ -108,11 +108,11 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kSearchingKernels[] = {
     {"wick::sorted_positions", WICK_KERNEL(sortedPositions)},
     {"aten::bincount", WICK_KERNEL(bincount)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kSearchingRegistered(DeviceType::CUDA, kSearchingKernels);
 
 }  // namespace
 

@@ -17,7 +17,7 @@ namespace wick::cuda {
 
 namespace {
 
-constexpr const char* kText = R"({preamble}
+constexpr const char* kSegmentsText = R"({preamble}
 typedef {type} T;
 typedef {wide} C;
 struct Words {{
@@ -78,18 +78,19 @@ Tensor segmentReduce(const Tensor& data, const std::string& reduce, const Tensor
   const Tensor from = data.contiguous(), bounds = moveTo(plan.bounds, data.device());
   int64_t inner = 1;
   for (int64_t d = plan.axis + 1; d < data.dim(); ++d) inner *= data.size(d);
-  const std::string text = textOf(kText, type, fmt::arg("step", step), fmt::arg("finish", finish),
-                                  fmt::arg("store", narrowedText("v", type)));
+  const std::string text =
+      textOf(kSegmentsText, type, fmt::arg("step", step), fmt::arg("finish", finish),
+             fmt::arg("store", narrowedText("v", type)));
   launchPoints(data.device(), text, "segments", out.numel(),
                {wordOf(from), wordOf(bounds), wordOf(out), out.numel(), bounds.size(1),
                 data.size(plan.axis), inner, std::bit_cast<int64_t>(plan.start)});
   return out;
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kSegmentsKernels[] = {
     {"aten::segment_reduce", WICK_KERNEL(segmentReduce)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kSegmentsRegistered(DeviceType::CUDA, kSegmentsKernels);
 
 }  // namespace
 

@@ -119,7 +119,7 @@ Results mode(const Tensor& self, int64_t dim, bool keepdim) {
   return picked("mode", self, dim, keepdim, longest);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kSortingKernels[] = {
     {"aten::sort.stable", WICK_KERNEL(sortStable)},
     {"aten::topk", WICK_KERNEL(topk)},
     {"aten::kthvalue", WICK_KERNEL(kthvalue)},
@@ -127,12 +127,12 @@ const DeviceKernel kKernels[] = {
     {"aten::nanmedian.dim", WICK_KERNEL(medianDim<true>)},
     {"aten::mode", WICK_KERNEL(mode)},
 };
-const DeviceKernel kLast[] = {
+const DeviceKernel kSortingLast[] = {
     {"aten::median", WICK_KERNEL(medianAll<false>)},
     {"aten::nanmedian", WICK_KERNEL(medianAll<true>)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
-const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+const RegisterDeviceKernels kSortingRegistered(DeviceType::CUDA, kSortingKernels);
+const RegisterDeviceKernels kSortingLastRegistered(DeviceType::CUDA, kSortingLast, TableRule::Last);
 
 }  // namespace
 

@@ -226,7 +226,7 @@ const RegisterNativeClass event_class({kEventClass,
 
 #define WICK_STREAM "__torch__.torch.classes.cuda.Stream"
 #define WICK_EVENT "__torch__.torch.classes.cuda.Event"
-const OperatorRecord kRecords[] = {
+const OperatorRecord kStreamsRecords[] = {
     {"cuda::_stream_init(" WICK_STREAM " self, Device? device=None, int priority=0) -> ()",
      WICK_KERNEL(makeStream), kSideEffects},
     {"cuda::_stream_query(" WICK_STREAM " self) -> bool", WICK_KERNEL(queryStream), kSideEffects},
@@ -287,7 +287,7 @@ const OperatorRecord kRecords[] = {
      kSideEffects},
     {"cuda::empty_cache() -> ()", WICK_KERNEL(emptyCache), kSideEffects},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kStreamsRegistered(kStreamsRecords);
 
 }  // namespace
 

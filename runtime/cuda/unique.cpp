@@ -177,14 +177,14 @@ ThreeResults uniqueConsecutive(const Tensor& self, bool return_inverse, bool ret
   return asResults(self, runsOf(self.reshape(DimVector{-1}), return_inverse, return_counts));
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kUniqueKernels[] = {
     {"aten::_unique", WICK_KERNEL(uniqueWithInverse)},
     {"aten::_unique2", WICK_KERNEL(unique)},
     {"aten::unique_dim", WICK_KERNEL(uniqueDim)},
     {"aten::unique_dim_consecutive", WICK_KERNEL(uniqueDimConsecutive)},
     {"aten::unique_consecutive", WICK_KERNEL(uniqueConsecutive)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kUniqueRegistered(DeviceType::CUDA, kUniqueKernels);
 
 }  // namespace
 

@@ -282,14 +282,14 @@ Tensor psRoiAlignBackward(const Tensor& grad, const Tensor& rois, const Tensor& 
   return unpooled(kPsBackward, grad, rois, channel, scale, e, sampling_ratio);
 }
 
-const DeviceKernel kKernels[] = {
+const DeviceKernel kVisionKernels[] = {
     {"torchvision::nms", WICK_KERNEL(nms)},
     {"torchvision::roi_align", WICK_KERNEL(roiAlign)},
     {"torchvision::_roi_align_backward", WICK_KERNEL(roiAlignBackward)},
     {"torchvision::ps_roi_align", WICK_KERNEL(psRoiAlign)},
     {"torchvision::_ps_roi_align_backward", WICK_KERNEL(psRoiAlignBackward)},
 };
-const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels kVisionRegistered(DeviceType::CUDA, kVisionKernels);
 
 }  // namespace
 

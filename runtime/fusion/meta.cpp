@@ -22,13 +22,13 @@ void conjugate(CallFrame& frame) {
   frame.results[0] = IValue(isComplex(t.dtype()) ? Tensor::emptyLike(t, t.dtype()) : t);
 }
 
-constexpr DeviceKernel kKernels[] = {
+constexpr DeviceKernel kMetaKernels[] = {
     {"aten::conj", conjugate},
     {"aten::_conj", conjugate},
     {"aten::conj_physical", conjugate},
     {"aten::_conj_physical", conjugate},
 };
-const RegisterDeviceKernels kernels(DeviceType::Meta, kKernels);
+const RegisterDeviceKernels kernels(DeviceType::Meta, kMetaKernels);
 
 const struct Registration {
   MetaGroups groups;

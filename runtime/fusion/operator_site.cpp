@@ -17,7 +17,7 @@ namespace wick {
 
 namespace {
 
-constexpr size_t kMaxArguments = 64;
+constexpr size_t kOperatorSiteMaxArguments = 64;
 // Calls that differ in their constants. When there are more, all begin anew.
 constexpr size_t kMaxSites = 1 << 14;
 
@@ -111,7 +111,7 @@ std::shared_ptr<FusionSite> makeSite(const CallFrame& frame, bool numbers_vary) 
                                 : body->insertConstant(v));
     }
   }
-  if (body->inputs().size() > kMaxArguments) return nullptr;
+  if (body->inputs().size() > kOperatorSiteMaxArguments) return nullptr;
   body->insertNode(node);
   node->setOperator(frame.op);
   const bool writes = frame.op->form() == Operator::Form::Inplace;

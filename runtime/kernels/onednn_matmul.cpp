@@ -12,14 +12,14 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 
-struct Prepared {
+struct PreparedProduct {
   dnnl::matmul primitive;
   Desc a, b, out, bias, scratch;
   size_t scratch_bytes;
 };
 
-Cache<Prepared>& preparedCache() {
-  static Cache<Prepared>* cache = new Cache<Prepared>(1024);
+Cache<PreparedProduct>& preparedProducts() {
+  static Cache<PreparedProduct>* cache = new Cache<PreparedProduct>(1024);
   return *cache;
 }
 
@@ -68,9 +68,10 @@ dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const
           attr, engine()};
 }
 
-std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor& bias,
-                                  const Tensor& out, bool constant_b, const Epilogue& epilogue) {
-  auto made = std::make_shared<Prepared>();
+std::shared_ptr<PreparedProduct> prepare(const Tensor& a, const Tensor& b, const Tensor& bias,
+                                         const Tensor& out, bool constant_b,
+                                         const Epilogue& epilogue) {
+  auto made = std::make_shared<PreparedProduct>();
   made->a = describe(a.sizes(), a.strides(), a.dtype());
   made->out = describe(out.sizes(), out.strides(), out.dtype());
   if (bias.defined()) {
@@ -108,8 +109,8 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bi
   guarded(op, [&] {
     OneThread limit(out.numel() * a.size(-1) <= products::kOneThreadWork);
     const Key key = keyOf(a, b, bias.defined(), out, constant_b, epilogue);
-    const Prepared& prepared =
-        preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b, epilogue); });
+    const PreparedProduct& prepared =
+        preparedProducts().get(key, [&] { return prepare(a, b, bias, out, constant_b, epilogue); });
     auto memory = [](const Desc& desc, const Tensor& t) {
       return dnnl::memory(desc, engine(), t.rawData());
     };

@@ -46,6 +46,16 @@ using OffsetTable = CountedVector<int64_t>;
 OffsetTable offsetsAlong(const Tensor& t, int64_t d);
 std::vector<OffsetTable> offsetTables(const Tensor& t);
 
+// `t`, or the view of one element of a zero-dim tensor.
+inline Tensor atLeast1d(const Tensor& t) {
+  return t.dim() == 0 ? t.unsqueeze(0) : t;
+}
+
+// For questions that are true of no tensor here (aten::is_inference).
+inline bool never(const Tensor&) {
+  return false;
+}
+
 // The view that aten::diagonal makes.
 Tensor diagonalView(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
 // The indices of the non-zero elements, [count, dim] in row-major order.

@@ -92,7 +92,7 @@ Tensor isinOfNumber(const Scalar& element, const Tensor& tests, bool, bool inver
   return invert ? ops::logicalNot(is_there) : is_there;
 }
 
-constexpr DeviceKernel kKernels[] = {
+constexpr DeviceKernel kDeviceCompositesKernels[] = {
     {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
     {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
     {"aten::aminmax", WICK_KERNEL(aminmax)},
@@ -107,7 +107,7 @@ constexpr DeviceKernel kKernels[] = {
     {"aten::isin.Scalar_Tensor", WICK_KERNEL(isinOfNumber)},
 };
 // Where they have no loop form.
-constexpr DeviceKernel kLast[] = {
+constexpr DeviceKernel kDeviceCompositesLast[] = {
     {"aten::nansum", WICK_KERNEL(nansum)},
     {"aten::nanmean", WICK_KERNEL(nanmean)},
 };
@@ -115,8 +115,8 @@ constexpr DeviceKernel kLast[] = {
 }  // namespace
 
 RegisterComposites::RegisterComposites(DeviceType type) {
-  RegisterDeviceKernels(type, kKernels);
-  RegisterDeviceKernels(type, kLast, TableRule::Last);
+  RegisterDeviceKernels(type, kDeviceCompositesKernels);
+  RegisterDeviceKernels(type, kDeviceCompositesLast, TableRule::Last);
 }
 
 void checkRenorm(const Tensor& self, const Tensor& indices) {

@@ -109,7 +109,7 @@ void addStatistic(const std::string& key, int64_t value) {
   if (auto o = observer()) o->addToStatistic(key, value);
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kProgramObserverRecords[] = {
     {"profiler::_record_function_enter(str name, str? args=None) -> Tensor", WICK_KERNEL(enter),
      kSideEffects},
     {"profiler::_record_function_enter_new(str name, str? args=None) -> "
@@ -126,7 +126,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(leaveNewWhenDone), kSideEffects},
     {"prim::AddStatValue(str key, int val) -> ()", WICK_KERNEL(addStatistic), kSideEffects},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kProgramObserverRegistered(kProgramObserverRecords);
 
 }  // namespace
 }  // namespace ops

@@ -169,7 +169,7 @@ void overdrive(const Tensor& waveform, const Tensor& temp, const Tensor& last_in
   output.copyFrom(result);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kFiltersRecords[] = {
     {"torchaudio::_lfilter_core_loop(Tensor input_signal_windows, Tensor a_coeff_flipped, "
      "Tensor(a!) padded_output_waveform) -> Tensor(a!)",
      WICK_KERNEL(lfilterCoreLoop)},
@@ -180,7 +180,7 @@ constexpr OperatorRecord kRecords[] = {
      "Tensor(b!) last_out, Tensor(c!) output_waveform) -> ()",
      WICK_KERNEL(overdrive)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kFiltersRegistered(kFiltersRecords);
 
 }  // namespace
 

@@ -147,12 +147,12 @@ std::tuple<Tensor, Tensor> forcedAlign(const Tensor& log_probs, const Tensor& ta
   return {paths, log_probs};
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kForcedAlignRecords[] = {
     {"torchaudio::forced_align(Tensor(a) log_probs, Tensor targets, Tensor input_lengths, Tensor "
      "target_lengths, int blank) -> (Tensor, Tensor(a))",
      WICK_KERNEL(forcedAlign), kNotDifferentiable},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kForcedAlignRegistered(kForcedAlignRecords);
 
 }  // namespace
 

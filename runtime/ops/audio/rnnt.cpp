@@ -15,7 +15,7 @@ namespace wick::ops::audio {
 
 namespace {
 
-constexpr const char* kName = "rnnt_loss";
+constexpr const char* kRnntName = "rnnt_loss";
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // Logits are [batch, times, positions, classes]; position u stands after u targets.
@@ -26,30 +26,30 @@ struct Sizes {
 Sizes checkedSizes(const Tensor& logits, const Tensor& targets, const Tensor& logit_lengths,
                    const Tensor& target_lengths, int64_t blank) {
   WICK_CHECK(logits.dtype() == DType::Float || logits.dtype() == DType::Half,
-             "{}: logits must be float32 or float16 (half) type, got {}", kName,
+             "{}: logits must be float32 or float16 (half) type, got {}", kRnntName,
              toString(logits.dtype()));
   WICK_CHECK(logits.dim() == 4, "{}: logits must be 4-D (batch, time, target, class), got {}",
-             kName, formatInts(logits.sizes()));
+             kRnntName, formatInts(logits.sizes()));
   const Sizes s{logits.size(0), logits.size(1), logits.size(2), logits.size(3)};
   WICK_CHECK(targets.dtype() == DType::Int && logit_lengths.dtype() == DType::Int &&
                  target_lengths.dtype() == DType::Int,
-             "{}: targets and lengths must be int32 type, got {}, {} and {}", kName,
+             "{}: targets and lengths must be int32 type, got {}, {} and {}", kRnntName,
              toString(targets.dtype()), toString(logit_lengths.dtype()),
              toString(target_lengths.dtype()));
   WICK_CHECK(targets.dim() == 2, "{}: targets must be 2-D (batch, max target length), got {}",
-             kName, formatInts(targets.sizes()));
+             kRnntName, formatInts(targets.sizes()));
   WICK_CHECK(logit_lengths.dim() == 1 && target_lengths.dim() == 1,
-             "{}: logit_lengths and target_lengths must be 1-D", kName);
+             "{}: logit_lengths and target_lengths must be 1-D", kRnntName);
   WICK_CHECK(targets.size(0) == s.batch && logit_lengths.size(0) == s.batch &&
                  target_lengths.size(0) == s.batch,
              "{}: batch dimension mismatch: logits have {}, targets {}, logit_lengths {}, "
              "target_lengths {}",
-             kName, s.batch, targets.size(0), logit_lengths.size(0), target_lengths.size(0));
+             kRnntName, s.batch, targets.size(0), logit_lengths.size(0), target_lengths.size(0));
   WICK_CHECK(blank >= 0 && blank < s.classes,
-             "{}: blank must be within [0, logits.shape[-1]), got {} of {}", kName, blank,
+             "{}: blank must be within [0, logits.shape[-1]), got {} of {}", kRnntName, blank,
              s.classes);
   WICK_CHECK(targets.size(1) == s.positions - 1,
-             "{}: target length mismatch: {} targets, logits for {}", kName, targets.size(1),
+             "{}: target length mismatch: {} targets, logits for {}", kRnntName, targets.size(1),
              s.positions - 1);
   return s;
 }
@@ -65,13 +65,14 @@ Sequence checkedSequence(const Sizes& s, int64_t b, const Tensor& targets,
   const Sequence q{logit_lengths.data<int32_t>()[b], int64_t{target_lengths.data<int32_t>()[b]} + 1,
                    targets.data<int32_t>() + b * (s.positions - 1)};
   WICK_CHECK(q.times >= 1 && q.times <= s.times, "{}: logit length {} of sequence {}, not in 1..{}",
-             kName, q.times, b, s.times);
+             kRnntName, q.times, b, s.times);
   WICK_CHECK(q.positions >= 1 && q.positions <= s.positions,
-             "{}: target length {} of sequence {}, not in 0..{}", kName, q.positions - 1, b,
+             "{}: target length {} of sequence {}, not in 0..{}", kRnntName, q.positions - 1, b,
              s.positions - 1);
   for (int64_t u = 0; u + 1 < q.positions; ++u) {
     WICK_CHECK(q.targets[u] >= 0 && q.targets[u] < s.classes,
-               "{}: target {} of sequence {}, not in 0..{}", kName, q.targets[u], b, s.classes - 1);
+               "{}: target {} of sequence {}, not in 0..{}", kRnntName, q.targets[u], b,
+               s.classes - 1);
   }
   return q;
 }
@@ -204,7 +205,7 @@ std::tuple<Tensor, Tensor> rnntLoss(const Tensor& logits, const Tensor& targets,
   const Tensor costs = Tensor::empty(DimVector{s.batch}, logits.dtype());
   const Tensor gradients = Tensor::zeros(logits.sizes(), logits.dtype());
   const Options options{blank, static_cast<float>(clamp), fused_log_softmax};
-  dispatch<kFloats | kReducedFloats>(kName, logits.dtype(), [&]<class T>() {
+  dispatch<kFloats | kReducedFloats>(kRnntName, logits.dtype(), [&]<class T>() {
     parallelFor(s.batch, 1, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const Sequence q = checkedSequence(s, b, wanted, times, counts);
@@ -218,12 +219,12 @@ std::tuple<Tensor, Tensor> rnntLoss(const Tensor& logits, const Tensor& targets,
   return {costs, gradients};
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kRnntRecords[] = {
     {"torchaudio::rnnt_loss(Tensor logits, Tensor targets, Tensor logit_lengths, Tensor "
      "target_lengths, int blank, float clamp, bool fused_log_softmax=True) -> (Tensor, Tensor)",
      WICK_KERNEL(rnntLoss)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRnntRegistered(kRnntRecords);
 
 }  // namespace
 

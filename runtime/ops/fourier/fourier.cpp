@@ -442,7 +442,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
 #define WICK_STFT_HEAD \
   "(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kFourierRecords[] = {
     WICK_TRANSFORM("fft", c2c, true),
     WICK_TRANSFORM("ifft", c2c, false),
     WICK_TRANSFORM("rfft", r2c, true),
@@ -477,7 +477,7 @@ constexpr OperatorRecord kRecords[] = {
     {"wick::overlap_add(Tensor frames, int hop) -> Tensor", WICK_KERNEL(overlapAdd)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kFourierRegistered(kFourierRecords);
 
 }  // namespace
 }  // namespace wick

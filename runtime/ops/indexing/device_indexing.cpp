@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
@@ -204,10 +205,6 @@ Tensor indexPutImpl(const Tensor& self, const std::vector<Tensor>& indices, cons
 }
 
 // ---- along one dimension ----
-
-Tensor atLeast1d(const Tensor& t) {
-  return t.dim() == 0 ? t.unsqueeze(0) : t;
-}
 
 Reach along(const char* op, const On& on, const Tensor& self, int64_t dim, const Tensor& given,
             bool from_end = false) {
@@ -476,7 +473,7 @@ Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& s
   return unpooled("max_unpool3d", self, indices, size, 3);
 }
 
-constexpr DeviceKernel kKernels[] = {
+constexpr DeviceKernel kDeviceIndexingKernels[] = {
     {"aten::index.Tensor_hacked_twin", WICK_KERNEL(index)},
     {"aten::_unsafe_index.Tensor", WICK_KERNEL(index)},
     {"aten::index_put.hacked_twin", WICK_KERNEL(indexPut)},
@@ -501,14 +498,14 @@ constexpr DeviceKernel kKernels[] = {
     {"aten::max_unpool3d", WICK_KERNEL(maxUnpool3d)},
 };
 // Indices may lie on the CPU, as may values of no dimensions.
-constexpr DeviceKernel kMixed[] = {
+constexpr DeviceKernel kDeviceIndexingMixed[] = {
     {"aten::index.Tensor", WICK_KERNEL(index)},
     {"aten::index_put", WICK_KERNEL(indexPut)},
     {"aten::index_put_", WICK_KERNEL(indexPutInto)},
     {"aten::index_fill.int_Tensor", WICK_KERNEL(indexFillTensor)},
 };
 // Where there is no loop form.
-constexpr DeviceKernel kLast[] = {
+constexpr DeviceKernel kDeviceIndexingLast[] = {
     {"aten::gather", WICK_KERNEL(gather)},
     {"aten::index_select", WICK_KERNEL(indexSelect)},
 };
@@ -517,9 +514,9 @@ constexpr DeviceKernel kLast[] = {
 
 RegisterIndexDevice::RegisterIndexDevice(const IndexDevice& device) {
   devices().push_back(device);
-  RegisterDeviceKernels(device.type, kKernels);
-  RegisterDeviceKernels(device.type, kMixed, TableRule::Mixed);
-  RegisterDeviceKernels(device.type, kLast, TableRule::Last);
+  RegisterDeviceKernels(device.type, kDeviceIndexingKernels);
+  RegisterDeviceKernels(device.type, kDeviceIndexingMixed, TableRule::Mixed);
+  RegisterDeviceKernels(device.type, kDeviceIndexingLast, TableRule::Last);
 }
 
 Tensor elementsAt(const char* op, const Tensor& flat, const Tensor& positions) {

@@ -16,10 +16,6 @@ namespace wick::ops {
 
 namespace {
 
-Tensor atLeast1d(const Tensor& t) {
-  return t.dim() == 0 ? t.unsqueeze(0) : t;
-}
-
 void checkIndexDType(const char* op, const Tensor& index) {
   WICK_CHECK(index.dtype() == DType::Long || index.dtype() == DType::Int,
              "{}: Expected dtype int32/int64 for index", op);
@@ -292,31 +288,29 @@ Tensor takeAlongDim(const Tensor& self, const Tensor& indices, std::optional<int
                 false, out);
 }
 
-constexpr uint32_t kBoth = kInplaceForm | kOutForm;
-
-const OperatorRecord kRecords[] = {
+const OperatorRecord kGatherScatterRecords[] = {
     {"aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      WICK_KERNEL(gather), kOutForm, shapes::likeIndex},
     {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
      WICK_KERNEL(takeAlongDim), kOutForm},
     {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     WICK_KERNEL(scatterValue), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterValue), kBothForms, shapes::likeFirst},
     {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterSource), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterSource), kBothForms, shapes::likeFirst},
     {"aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
      "Tensor",
-     WICK_KERNEL(scatterReduceMode), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterReduceMode), kBothForms, shapes::likeFirst},
     {"aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) "
      "-> Tensor",
-     WICK_KERNEL(scatterValueReduce), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterValueReduce), kBothForms, shapes::likeFirst},
     {"aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterAdd), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterAdd), kBothForms, shapes::likeFirst},
     {"aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
      "include_self=True) -> Tensor",
-     WICK_KERNEL(scatterReduce), kBoth, shapes::likeFirst},
+     WICK_KERNEL(scatterReduce), kBothForms, shapes::likeFirst},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kGatherScatterRegistered(kGatherScatterRecords);
 
 }  // namespace
 

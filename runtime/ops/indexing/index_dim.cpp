@@ -40,11 +40,6 @@ OffsetTable selectedOffsets(const char* op, const Tensor& self, int64_t d, const
   return table;
 }
 
-// `self` with a zero-dim tensor seen as one of one element.
-Tensor atLeast1d(const Tensor& t) {
-  return t.dim() == 0 ? t.unsqueeze(0) : t;
-}
-
 Tensor indexSelect(const Tensor& self, int64_t dim, const Tensor& index, Out out) {
   dim = wrapDim(dim, self.dim());
   WICK_CHECK(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
@@ -376,9 +371,7 @@ Tensor oneHot(const Tensor& self, int64_t classes) {
   return self.numel() == 0 ? out : kScatter(out, int64_t{-1}, self.unsqueeze(-1), Scalar(1));
 }
 
-constexpr uint32_t kBoth = kInplaceForm | kOutForm;
-
-const OperatorRecord kRecords[] = {
+const OperatorRecord kIndexDimRecords[] = {
     {"aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", WICK_KERNEL(indexSelect),
      kOutForm, shapes::indexSelected},
     {"aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
@@ -386,29 +379,29 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(embedding), kOutForm, shapes::embedded},
     {"aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(indexAdd), kBoth, shapes::likeFirst},
+     WICK_KERNEL(indexAdd), kBothForms, shapes::likeFirst},
     {"aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-     WICK_KERNEL(indexCopy), kBoth, shapes::likeFirst},
+     WICK_KERNEL(indexCopy), kBothForms, shapes::likeFirst},
     {"aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     WICK_KERNEL(indexFill), kBoth, shapes::likeFirst},
+     WICK_KERNEL(indexFill), kBothForms, shapes::likeFirst},
     {"aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-     WICK_KERNEL(indexFillTensor), kBoth, shapes::likeFirst},
+     WICK_KERNEL(indexFillTensor), kBothForms, shapes::likeFirst},
     {"aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
      "include_self=True) -> Tensor",
-     WICK_KERNEL(indexReduce), kBoth, shapes::likeFirst},
+     WICK_KERNEL(indexReduce), kBothForms, shapes::likeFirst},
     {"aten::take(Tensor self, Tensor index) -> Tensor", WICK_KERNEL(take), kOutForm,
      shapes::likeIndex},
     {"aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-     WICK_KERNEL(put), kBoth, shapes::likeFirst},
+     WICK_KERNEL(put), kBothForms, shapes::likeFirst},
     {"aten::masked_select(Tensor self, Tensor mask) -> Tensor", WICK_KERNEL(maskedSelect), kOutForm,
      shapes::maskSelected},
     {"aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-     WICK_KERNEL(maskedScatter), kBoth},
+     WICK_KERNEL(maskedScatter), kBothForms},
     {"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", WICK_KERNEL(oneHot),
      kNotDifferentiable},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kIndexDimRegistered(kIndexDimRecords);
 
 }  // namespace
 

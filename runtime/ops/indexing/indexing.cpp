@@ -238,7 +238,7 @@ Tensor indexPutImpl(const Tensor& self, std::vector<Tensor> indices, const Tenso
   return indexPut(self, std::move(indices), values, accumulate, out);
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kIndexingRecords[] = {
     {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", WICK_KERNEL(index), kOutForm,
      shapes::indexed},
     {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", WICK_KERNEL(index),
@@ -257,7 +257,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(indexPutImpl), kInplaceForm, shapes::likeFirst},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kIndexingRegistered(kIndexingRecords);
 
 }  // namespace
 

@@ -79,7 +79,7 @@ Tensor nonzeroStatic(const Tensor& self, int64_t size, int64_t fill_value) {
   return out;
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kMaskedIndexingRecords[] = {
     {"aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      WICK_KERNEL(unsafeIndex), kNoFlags, shapes::indexed},
     {"aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
@@ -95,7 +95,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(nonzeroStatic), kNotDifferentiable | kOutForm},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kMaskedIndexingRegistered(kMaskedIndexingRecords);
 
 }  // namespace
 

@@ -99,7 +99,7 @@ Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, 
                     kIgnoreNan);
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kQuantilesRecords[] = {
     {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
      "interpolation=\"linear\") -> Tensor",
      WICK_KERNEL(quantile<false>), kOutForm},
@@ -114,7 +114,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(quantileNumber<true>), kOutForm},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kQuantilesRegistered(kQuantilesRecords);
 
 }  // namespace
 

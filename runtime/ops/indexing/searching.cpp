@@ -408,7 +408,7 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
 
 constexpr uint32_t kInfo = kNotDifferentiable | kOutForm;
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSearchingRecords[] = {
     {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
      "right=False) -> Tensor",
      WICK_KERNEL(bucketize), kInfo},
@@ -444,7 +444,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(allclose), kNotDifferentiable},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kSearchingRegistered(kSearchingRecords);
 
 }  // namespace
 

@@ -210,7 +210,7 @@ Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, D
   });
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSelectionRecords[] = {
     {"aten::nonzero(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel),
      kNotDifferentiable | kOutForm, shapes::nonzeroPlaces},
     {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable,
@@ -239,7 +239,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(asStridedScatter), kOutForm, shapes::likeFirst},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kSelectionRegistered(kSelectionRecords);
 
 }  // namespace
 

@@ -356,7 +356,7 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
 #define WICK_PAIR_OUT \
   "*, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSortingRecords[] = {
     {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> " WICK_PAIR, WICK_KERNEL(sort),
      kNoFlags, shapes::likeFirstWithIndices},
     {"aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
@@ -401,8 +401,8 @@ const OperatorRecord kRecords[] = {
     {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT, &outForm},
 };
 
-const RegisterOperators registered(kRecords);
-const RegisterOutForms out_forms(kRecords);
+const RegisterOperators kSortingRegistered(kSortingRecords);
+const RegisterOutForms out_forms(kSortingRecords);
 
 }  // namespace
 

@@ -304,7 +304,7 @@ Unique uniqueConsecutive(const Tensor& self, bool return_inverse, bool return_co
 
 #define WICK_THREE "(Tensor, Tensor, Tensor)"
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kUniqueRecords[] = {
     {"aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
      WICK_KERNEL(unique1)},
     {"aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
@@ -321,7 +321,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(uniqueDimConsecutive)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kUniqueRegistered(kUniqueRecords);
 
 }  // namespace
 

@@ -247,7 +247,7 @@ bool isLeftAligned(const Tensor& t, const Tensor& mask) {
   "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool " \
   "need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kAttentionRecords[] = {
     {"aten::_scaled_dot_product_attention" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair),
      kNondeterministic},
     {"aten::_scaled_dot_product_attention_math" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair),
@@ -280,7 +280,7 @@ constexpr OperatorRecord kRecords[] = {
      &decoderLayer},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kAttentionRegistered(kAttentionRecords);
 
 }  // namespace
 }  // namespace wick

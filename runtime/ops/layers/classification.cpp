@@ -322,7 +322,7 @@ Pair ctcForwardTensor(const Tensor& log_probs, const Tensor& targets, const Tens
   "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor " \
   "output, Tensor total_weight)"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kClassificationRecords[] = {
     {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
      ops::shapes::classLoss},
     {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
@@ -355,7 +355,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(ctcForwardTensor)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kClassificationRegistered(kClassificationRecords);
 
 }  // namespace
 

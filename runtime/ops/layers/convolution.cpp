@@ -199,7 +199,7 @@ Tensor channelsInnermost(const Tensor& self) {
   return self.contiguous(MemoryFormat::ChannelsLast);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kConvolutionRecords[] = {
     {"wick::training_layout(Tensor(a) self, Tensor weight) -> Tensor(a)",
      WICK_KERNEL(trainingLayout), kNoFlags, ops::shapes::likeFirst},
     {"wick::channels_innermost(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(channelsInnermost),
@@ -286,7 +286,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(conv2dFused), kNoFlags, ops::shapes::fusedConvolution},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kConvolutionRegistered(kConvolutionRecords);
 
 }  // namespace
 }  // namespace wick

@@ -270,7 +270,7 @@ std::vector<TypePtr> maskedTypes(const Node& node) {
 
 #define WICK_DROP "(Tensor input, float p, bool train) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kEmbeddingBagRecords[] = {
     {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(Operators<embeddingBag>::plain)},
     {"aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
      "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
@@ -289,7 +289,7 @@ constexpr OperatorRecord kRecords[] = {
      kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kEmbeddingBagRegistered(kEmbeddingBagRecords);
 
 }  // namespace
 }  // namespace wick

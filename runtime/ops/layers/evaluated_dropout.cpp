@@ -16,15 +16,15 @@ Tensor unchanged(const Tensor& input, double p, bool train) {
   return input;
 }
 
-const KindKernel kKernels[] = {
+const KindKernel kEvaluatedDropoutKernels[] = {
     {"aten::dropout", WICK_KERNEL(unchanged)},
     {"aten::dropout_", WICK_KERNEL(unchanged)},
     {"aten::feature_dropout", WICK_KERNEL(unchanged)},
     {"aten::alpha_dropout", WICK_KERNEL(unchanged)},
     {"aten::feature_alpha_dropout", WICK_KERNEL(unchanged)},
 };
-const RegisterKindKernels registered_quantized(TensorKind::Quantized, kKernels);
-const RegisterKindKernels registered_sparse(TensorKind::Sparse, kKernels);
+const RegisterKindKernels registered_quantized(TensorKind::Quantized, kEvaluatedDropoutKernels);
+const RegisterKindKernels registered_sparse(TensorKind::Sparse, kEvaluatedDropoutKernels);
 
 }  // namespace
 

@@ -99,7 +99,7 @@ std::tuple<Tensor, Tensor> updatedScale(const Tensor& scale, const Tensor& growt
   return {made, tracker};
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kGradientScalingRecords[] = {
     {"aten::_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, "
      "Tensor inv_scale) -> ()",
      WICK_KERNEL(unscale), kNotDifferentiable},
@@ -114,7 +114,7 @@ constexpr OperatorRecord kRecords[] = {
      "growth_tracker_out)",
      WICK_KERNEL(updatedScale), kNotDifferentiable},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kGradientScalingRegistered(kGradientScalingRecords);
 
 }  // namespace
 }  // namespace wick

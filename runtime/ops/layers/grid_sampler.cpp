@@ -181,7 +181,7 @@ Tensor gridSamplerGridGradient(const Tensor& grad, const Tensor& input, const Te
   "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> " \
   "Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kGridSamplerRecords[] = {
     {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
     {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::planes),
      kOutForm},
@@ -197,7 +197,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(gridSamplerGridGradient)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kGridSamplerRegistered(kGridSamplerRecords);
 
 }  // namespace
 }  // namespace wick

@@ -212,7 +212,7 @@ Tensor cosineSimilarity(const Tensor& x1, const Tensor& x2, int64_t dim, double 
 
 #define WICK_TARGET "(Tensor self, Tensor target, "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kLossesRecords[] = {
     {"aten::mse_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(mseLoss), kOutForm,
      ops::shapes::loss},
     {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kNoFlags,
@@ -251,7 +251,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(cosineSimilarity)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kLossesRegistered(kLossesRecords);
 
 }  // namespace
 }  // namespace wick

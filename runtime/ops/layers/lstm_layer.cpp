@@ -96,14 +96,14 @@ Five lstmLayerGradient(const Tensor& grad_out, const Tensor& grad_h, const Tenso
 #define WICK_INPUTS "Tensor gates, Tensor h, Tensor c, Tensor w_hh, Tensor? b_hh, bool reverse"
 #define WICK_FIVE "(Tensor, Tensor, Tensor, Tensor, Tensor)"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kLstmLayerRecords[] = {
     // output, h, c, cells, activated (LstmLayer)
     {"wick::lstm_layer(" WICK_INPUTS ") -> " WICK_FIVE, WICK_KERNEL(lstmLayer)},
     {"wick::lstm_layer_gradient(Tensor grad_out, Tensor grad_h, Tensor grad_c, Tensor out, Tensor "
      "cells, Tensor activated, " WICK_INPUTS ") -> " WICK_FIVE,
      WICK_KERNEL(lstmLayerGradient)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kLstmLayerRegistered(kLstmLayerRecords);
 
 }  // namespace
 

@@ -107,7 +107,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> functionalUpdate(
 #define WICK_WRITTEN "Tensor(a!) running_mean, Tensor(b!) running_var, "
 #define WICK_RATE "float momentum, float eps) -> "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kNormVariantsRecords[] = {
     {"aten::rms_norm" WICK_RMS "Tensor? weight=None, float? eps=None) -> Tensor",
      WICK_KERNEL(rmsNorm), kNoFlags, ops::shapes::normalized},
     {"aten::_fused_rms_norm" WICK_RMS "Tensor? weight, float? eps) -> (Tensor, Tensor)",
@@ -136,7 +136,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(withoutUpdate)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kNormVariantsRegistered(kNormVariantsRecords);
 
 }  // namespace
 }  // namespace wick

@@ -359,7 +359,7 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
 // What a record says of layers that keep statistics in training, and of those that only do that.
 #define WICK_KEEPS_STATISTICS(condition) nullptr, "running_mean running_var" condition
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kNormalizationRecords[] = {
     {"aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float "
      "momentum) -> (Tensor, Tensor)",
      WICK_KERNEL(batchNormUpdateStats), kNoFlags, nullptr, WICK_KEEPS_STATISTICS("")},
@@ -389,7 +389,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(nativeLayerNorm)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kNormalizationRegistered(kNormalizationRecords);
 
 }  // namespace
 }  // namespace wick

@@ -228,7 +228,7 @@ Tensor padEnum(const Tensor& self, DimVector pad, int64_t mode, std::optional<do
 constexpr PadMode kReflect = PadMode::Reflect;
 constexpr PadMode kReplicate = PadMode::Replicate;
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kPaddingRecords[] = {
     {"aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      WICK_KERNEL(pad), kNoFlags, shapes::padded},
     {"aten::_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor",
@@ -250,7 +250,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL((padSpatial<kReplicate, 3>)), kOutForm, shapes::padded},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kPaddingRegistered(kPaddingRecords);
 
 }  // namespace
 

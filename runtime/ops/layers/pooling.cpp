@@ -248,7 +248,7 @@ Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& o
   "] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) " \
   "-> "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kPoolingRecords[] = {
     {"aten::max_pool1d" WICK_MAX_ARGS(1) "Tensor", WICK_KERNEL(maxPool<1>), kNoFlags,
      ops::shapes::pooled},
     {"aten::max_pool2d" WICK_MAX_ARGS(2) "Tensor", WICK_KERNEL(maxPool<2>), kNoFlags,
@@ -295,13 +295,13 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(maxUnpool3d), kOutForm},
 };
 
-constexpr OperatorAlias kAliases[] = {
+constexpr OperatorAlias kPoolingAliases[] = {
     {"aten::_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d"},
     {"aten::_adaptive_avg_pool3d", "aten::adaptive_avg_pool3d"},
     {"aten::mkldnn_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d"},
 };
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kPoolingRegistered(kPoolingRecords, kPoolingAliases);
 
 }  // namespace
 }  // namespace wick

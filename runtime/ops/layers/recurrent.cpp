@@ -300,7 +300,7 @@ Pair lstmCell(const Tensor& input, const std::vector<Tensor>& hx, const Tensor& 
 #define WICK_RNN_DATA \
   "(Tensor data, Tensor batch_sizes, Tensor hx, " WICK_RNN_REST ") -> (Tensor, Tensor)"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kRecurrentRecords[] = {
     {"aten::lstm.input(Tensor input, Tensor[] hx, " WICK_RNN_REST
      ", bool batch_first) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(lstmInput), 0, ops::shapes::recurrent},
@@ -326,7 +326,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(cell<CellKind::Relu>)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kRecurrentRegistered(kRecurrentRecords);
 
 }  // namespace
 

@@ -149,7 +149,7 @@ Tensor upsampleBilinear(const Tensor& input, const IValue& size, const IValue& f
         WICK_KERNEL(kernel)                                                         \
   }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kResamplingNamesRecords[] = {
     WICK_INTERPOLATE("", "int", "float"),
     WICK_INTERPOLATE(".scale_list", "int", "float[]"),
     WICK_INTERPOLATE(".size_list", "int[]", "float"),
@@ -164,7 +164,7 @@ constexpr OperatorRecord kRecords[] = {
     WICK_UPSAMPLE_TO("bilinear", ".size_list_scale_list", "int[]", "int[]", upsampleBilinear),
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kResamplingNamesRegistered(kResamplingNamesRecords);
 
 }  // namespace
 

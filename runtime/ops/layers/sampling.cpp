@@ -191,7 +191,7 @@ Tensor col2im(const Tensor& self, const DimVector& output_size, const DimVector&
   return self.dim() == 2 ? out.squeeze(0) : out;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kSamplingRecords[] = {
     {"aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
      WICK_KERNEL(affineGridGenerator)},
     {"aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
@@ -202,7 +202,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(col2im), kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kSamplingRegistered(kSamplingRecords);
 
 }  // namespace
 }  // namespace wick

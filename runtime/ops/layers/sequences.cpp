@@ -225,7 +225,7 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
   return out.to(out_dtype);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kSequencesRecords[] = {
     {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, "
      "str padding_side=\"right\") -> Tensor",
      WICK_KERNEL(padSequence)},
@@ -247,7 +247,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(groupedMm)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kSequencesRegistered(kSequencesRecords);
 
 }  // namespace
 }  // namespace wick

@@ -536,7 +536,7 @@ Tensor upsampleGradient(const Tensor& grad, const DimVector& sizes, const std::s
   WICK_NEAR(name, 1, mode, Scale), WICK_NEAR(name, 2, mode, Scale, Scale), \
       WICK_NEAR(name, 3, mode, Scale, Scale, Scale)
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kUpsampleRecords[] = {
     WICK_NEAREST("upsample_nearest", Mode::Nearest),
     WICK_NEAREST("_upsample_nearest_exact", Mode::NearestExact),
     WICK_UP("upsample_linear1d", 1, Mode::Linear, Scale),
@@ -553,7 +553,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(upsampleGradient)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kUpsampleRegistered(kUpsampleRecords);
 
 }  // namespace
 }  // namespace wick

@@ -377,7 +377,7 @@ Tensor pdist(const Tensor& self, double p) {
   return out;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kEinsumRecords[] = {
     {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
      WICK_KERNEL(einsum), kMayReturnArgument},
     {"aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor",
@@ -389,7 +389,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist), kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kEinsumRegistered(kEinsumRecords);
 
 }  // namespace
 }  // namespace wick

@@ -133,14 +133,14 @@ Tensor linearCombination(const Tensor& input, const Tensor& coefficients) {
   return matmul(coefficients, input.reshape(DimVector{input.size(0), inner})).view(sizes);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kExponentialRecords[] = {
     {"aten::_compute_linear_combination(Tensor input, Tensor coefficients) -> Tensor",
      WICK_KERNEL(linearCombination), kOutForm},
     {"aten::matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp)},
     {"aten::linalg_matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp), kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kExponentialRegistered(kExponentialRecords);
 
 }  // namespace
 }  // namespace wick

@@ -245,7 +245,7 @@ Tensor ldlSolve(const Tensor& ld_in, const Tensor& pivots_in, const Tensor& b, b
   return x;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kFactorsRecords[] = {
     {"aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> "
      "(Tensor L, Tensor info)",
      WICK_KERNEL(choleskyEx)},
@@ -279,7 +279,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(ldlSolve), kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kFactorsRegistered(kFactorsRecords);
 
 }  // namespace
 }  // namespace wick

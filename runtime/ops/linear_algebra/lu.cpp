@@ -348,7 +348,7 @@ void linalgCheckErrors(const Tensor& info, const std::string& api, bool) {
   checkInfo(api.c_str(), info.contiguous(), failure);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kLuRecords[] = {
     {"aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
      WICK_KERNEL(linalgCheckErrors), kSideEffects},
     {"aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) "
@@ -397,7 +397,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(triangularSolve)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kLuRegistered(kLuRecords);
 
 }  // namespace
 }  // namespace wick

@@ -354,7 +354,7 @@ Tensor vander(const Tensor& input, std::optional<int64_t> n_in) {
 #define WICK_TOL "float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
 #define WICK_TOL_TENSOR "Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kNormsRecords[] = {
     {"aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], " WICK_KEEP,
      WICK_KERNEL(matrixNorm), kOutForm},
     {"aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, "
@@ -395,9 +395,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor", WICK_KERNEL(vander)},
 };
 
-constexpr OperatorAlias kAliases[] = {{"aten::matrix_power", "aten::linalg_matrix_power"}};
+constexpr OperatorAlias kNormsAliases[] = {{"aten::matrix_power", "aten::linalg_matrix_power"}};
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kNormsRegistered(kNormsRecords, kNormsAliases);
 
 }  // namespace
 }  // namespace wick

@@ -544,7 +544,7 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   return ops::sumDims(ops::mul(left, y), DimVector{dim});
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kProductsRecords[] = {
     {"aten::mm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(mm), kOutForm,
      ops::shapes::matrixProduct},
     {"wick::loop_weight(Tensor weight, int turns) -> Tensor", WICK_KERNEL(loopWeight)},
@@ -607,12 +607,12 @@ constexpr OperatorRecord kRecords[] = {
      kOutForm},
 };
 
-constexpr OperatorAlias kAliases[] = {
+constexpr OperatorAlias kProductsAliases[] = {
     {"aten::ger", "aten::outer"},
     {"aten::linalg_matmul", "aten::matmul"},
 };
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kProductsRegistered(kProductsRecords, kProductsAliases);
 
 }  // namespace
 }  // namespace wick

@@ -297,7 +297,7 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
   return {vector ? solution.squeeze(-1) : solution, residuals, rank, s};
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kSpectralRecords[] = {
     {"aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, "
      "Tensor S, Tensor Vh)",
      WICK_KERNEL(linalgSvd)},
@@ -327,7 +327,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(lstsq)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kSpectralRegistered(kSpectralRecords);
 
 }  // namespace
 }  // namespace wick

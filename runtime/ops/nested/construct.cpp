@@ -262,7 +262,7 @@ void asForDense(CallFrame& frame) {
 
 constexpr uint32_t kFacts = kAnyKind | kNotDifferentiable;
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kConstructRecords[] = {
     {"aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor",
      WICK_KERNEL(fromMask)},
     {"aten::_nested_tensor_from_tensor_list(Tensor[] list, ScalarType? dtype=None, Layout? "
@@ -287,9 +287,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_nested_tensor_strides(Tensor self) -> Tensor", WICK_KERNEL(strideTable), kFacts},
     {"aten::_nested_tensor_offsets(Tensor self) -> int[]", WICK_KERNEL(offsets), kFacts},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kConstructRegistered(kConstructRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kConstructKernels[] = {
     {"aten::size.int", WICK_KERNEL(sizeAt)},
     {"aten::size", WICK_KERNEL(allSizes)},
     {"aten::len.Tensor", WICK_KERNEL(length)},
@@ -302,7 +302,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::retains_grad", &asForDense},
     {"prim::grad", &asForDense},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Nested, kKernels);
+const RegisterKindKernels kConstructKernelsRegistered(TensorKind::Nested, kConstructKernels);
 
 }  // namespace
 

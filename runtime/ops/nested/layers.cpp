@@ -207,16 +207,16 @@ Tensor encoderLayer(const Tensor& src, int64_t embed, int64_t heads, const Tenso
   return fromRows(norm_first ? x : norm(x, norm_weight_2, norm_bias_2), form);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kLayersRecords[] = {
     {"aten::_nested_tensor_layer_norm(Tensor self, Tensor? weight, Tensor? bias, float eps) -> "
      "Tensor",
      WICK_KERNEL(normalized), kAnyKind},
     {"aten::_nested_tensor_softmax_with_shape(Tensor self, Tensor query) -> Tensor",
      WICK_KERNEL(softmaxWithShape), kAnyKind},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kLayersRegistered(kLayersRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kLayersKernels[] = {
     {"aten::linear", WICK_KERNEL(linear)},
     {"aten::bmm", WICK_KERNEL(product<true>)},
     {"aten::matmul", WICK_KERNEL(product<false>)},
@@ -225,7 +225,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::_native_multi_head_attention", WICK_KERNEL(multiHead)},
     {"aten::_transformer_encoder_layer_fwd", WICK_KERNEL(encoderLayer)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Nested, kKernels);
+const RegisterKindKernels kLayersKernelsRegistered(TensorKind::Nested, kLayersKernels);
 
 }  // namespace
 

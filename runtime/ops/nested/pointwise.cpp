@@ -114,7 +114,7 @@ void onPairs(CallFrame& frame) {
     "aten::" name "_", &onElements \
   }
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kPointwiseKernels[] = {
     WICK_UNARY("relu"),
     WICK_UNARY("gelu"),
     WICK_UNARY("silu"),
@@ -147,7 +147,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::div.Tensor", &onPairs},
     {"aten::div_.Tensor", &onPairs},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Nested, kKernels);
+const RegisterKindKernels kPointwiseKernelsRegistered(TensorKind::Nested, kPointwiseKernels);
 
 }  // namespace
 

@@ -138,7 +138,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding, b
                 }));
 }
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kShapesKernels[] = {
     {"aten::unbind.int", WICK_KERNEL(unbind)},
     {"aten::select.int", WICK_KERNEL(select)},
     {"aten::transpose.int", WICK_KERNEL(transpose)},
@@ -153,7 +153,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::sum.dim_IntList", WICK_KERNEL(sum)},
     {"aten::embedding", WICK_KERNEL(embedding)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Nested, kKernels);
+const RegisterKindKernels kShapesKernelsRegistered(TensorKind::Nested, kShapesKernels);
 
 }  // namespace
 

@@ -149,31 +149,29 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   return binary<Prelu>(self, slopes.to(self.dtype()), out);
 }
 
-constexpr uint32_t kForms = kInplaceForm | kOutForm;
-
-const OperatorRecord kRecords[] = {
-    {"aten::relu(Tensor self) -> Tensor", WICK_KERNEL(relu), kForms, nullptr, &kScalar<Relu>},
+const OperatorRecord kActivationRecords[] = {
+    {"aten::relu(Tensor self) -> Tensor", WICK_KERNEL(relu), kBothForms, nullptr, &kScalar<Relu>},
     {"aten::relu6(Tensor self) -> Tensor", WICK_KERNEL(relu6), kInplaceForm, shapes::likeFirst},
-    WICK_UNARY_OP("sigmoid", Sigmoid, kForms),
-    WICK_UNARY_OP("silu", Silu, kForms),
-    WICK_UNARY_OP("mish", Mish, kForms),
-    WICK_UNARY_OP("hardswish", Hardswish, kForms),
-    WICK_UNARY_OP("hardsigmoid", Hardsigmoid, kForms),
+    WICK_UNARY_OP("sigmoid", Sigmoid, kBothForms),
+    WICK_UNARY_OP("silu", Silu, kBothForms),
+    WICK_UNARY_OP("mish", Mish, kBothForms),
+    WICK_UNARY_OP("hardswish", Hardswish, kBothForms),
+    WICK_UNARY_OP("hardsigmoid", Hardsigmoid, kBothForms),
     {"aten::log_sigmoid(Tensor self) -> Tensor", WICK_KERNEL(unary<LogSigmoid>), kOutForm, nullptr,
      &kScalar<LogSigmoid>},
     {"aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
      WICK_KERNEL(logSigmoidForward)},
     {"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", WICK_KERNEL(leakyRelu),
-     kForms, nullptr, &kScalar<LeakyRelu>},
+     kBothForms, nullptr, &kScalar<LeakyRelu>},
     {"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     WICK_KERNEL(elu), kForms, shapes::likeFirst},
+     WICK_KERNEL(elu), kBothForms, shapes::likeFirst},
     {"aten::selu(Tensor self) -> Tensor", WICK_KERNEL(selu), kInplaceForm, shapes::likeFirst},
-    {"aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", WICK_KERNEL(celu), kForms,
+    {"aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", WICK_KERNEL(celu), kBothForms,
      shapes::likeFirst},
-    {"aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", WICK_KERNEL(gelu), kForms,
-     shapes::likeFirst},
+    {"aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", WICK_KERNEL(gelu),
+     kBothForms, shapes::likeFirst},
     {"aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-     WICK_KERNEL(hardtanh), kForms, nullptr, &kScalar<Hardtanh>},
+     WICK_KERNEL(hardtanh), kBothForms, nullptr, &kScalar<Hardtanh>},
     {"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
      WICK_KERNEL(softplus), kOutForm, nullptr, &kScalar<Softplus>},
     {"aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", WICK_KERNEL(softshrink), kOutForm,
@@ -181,7 +179,7 @@ const OperatorRecord kRecords[] = {
     {"aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", WICK_KERNEL(hardshrink), kOutForm,
      nullptr, &kScalar<Hardshrink>},
     {"aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-     WICK_KERNEL(threshold), kForms, nullptr, &kScalar<Threshold>},
+     WICK_KERNEL(threshold), kBothForms, nullptr, &kScalar<Threshold>},
     {"aten::prelu(Tensor self, Tensor weight) -> Tensor", WICK_KERNEL(prelu), kOutForm,
      shapes::likeFirst},
     {"aten::dropout(Tensor input, float p, bool train) -> Tensor", WICK_KERNEL(dropout),
@@ -193,11 +191,11 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(rrelu), kInplaceForm | kNondeterministic, shapes::likeFirst},
 };
 
-constexpr OperatorAlias kAliases[] = {
+constexpr OperatorAlias kActivationAliases[] = {
     {"aten::special_expit", "aten::sigmoid"},
 };
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kActivationRegistered(kActivationRecords, kActivationAliases);
 
 }  // namespace
 

@@ -54,7 +54,7 @@ Tensor negated(const Tensor& self) {
   return unary<scalar::Neg>(self, Out{});
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kComplexRecords[] = {
     {"aten::real(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(real), kNoFlags, shapes::realParts},
     {"aten::imag(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(imag), kNoFlags, shapes::realParts},
     {"aten::conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj), kNoFlags, shapes::likeFirst},
@@ -71,7 +71,7 @@ const OperatorRecord kRecords[] = {
     {"aten::polar(Tensor abs, Tensor angle) -> Tensor", WICK_KERNEL(fromParts<Polar>), kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kComplexRegistered(kComplexRecords);
 
 }  // namespace
 

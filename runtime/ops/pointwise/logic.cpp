@@ -230,18 +230,18 @@ Tensor nanToNum(const Tensor& self, std::optional<double> nan, std::optional<dou
                    Scalar(posinf.value_or(largest)), Scalar(neginf.value_or(-largest)));
 }
 
-constexpr uint32_t kForms = kInplaceForm | kOutForm;
 constexpr uint32_t kPredicate = kNotDifferentiable;
 
-#define WICK_COMPARE_OPS(name, Def)                                                              \
-  WICK_BINARY_OP(name ".Tensor(Tensor self, Tensor other) -> Tensor", Def, kForms | kPredicate), \
-      WICK_BINARY_NUMBER_OP(name ".Scalar(Tensor self, Scalar other) -> Tensor", Def,            \
-                            kForms | kPredicate)
+#define WICK_COMPARE_OPS(name, Def)                                                   \
+  WICK_BINARY_OP(name ".Tensor(Tensor self, Tensor other) -> Tensor", Def,            \
+                 kBothForms | kPredicate),                                            \
+      WICK_BINARY_NUMBER_OP(name ".Scalar(Tensor self, Scalar other) -> Tensor", Def, \
+                            kBothForms | kPredicate)
 #define WICK_BIT_OPS(name, operator_name, inplace_name, Def)                                       \
   WICK_BINARY_OP("bitwise_" name ".Tensor(Tensor self, Tensor other) -> Tensor", Def,              \
-                 kForms | kPredicate),                                                             \
+                 kBothForms | kPredicate),                                                         \
       WICK_BINARY_NUMBER_OP("bitwise_" name ".Scalar(Tensor self, Scalar other) -> Tensor", Def,   \
-                            kForms | kPredicate),                                                  \
+                            kBothForms | kPredicate),                                              \
       WICK_NUMBER_BINARY_OP("bitwise_" name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", \
                             Def, kOutForm | kPredicate),                                           \
       WICK_OPERATOR_OPS(operator_name, inplace_name, Def)
@@ -257,16 +257,16 @@ constexpr uint32_t kPredicate = kNotDifferentiable;
   }
 #define WICK_SHIFT_OPS(name, operator_name, inplace_name, Def)                                     \
   WICK_BINARY_OP("bitwise_" name ".Tensor(Tensor self, Tensor other) -> Tensor", Def,              \
-                 kForms | kPredicate),                                                             \
+                 kBothForms | kPredicate),                                                         \
       WICK_BINARY_NUMBER_OP("bitwise_" name ".Tensor_Scalar(Tensor self, Scalar other) -> Tensor", \
-                            Def, kForms | kPredicate),                                             \
+                            Def, kBothForms | kPredicate),                                         \
       WICK_NUMBER_BINARY_OP("bitwise_" name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", \
                             Def, kOutForm | kPredicate),                                           \
       WICK_OPERATOR_OPS(operator_name, inplace_name, Def)
 #define WICK_EXTREMUM_OP(schema, Def, flags) \
   { "aten::" schema, WICK_KERNEL(extremum<Def>), (flags), nullptr, &kScalar<Def> }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kLogicRecords[] = {
     WICK_COMPARE_OPS("eq", Eq),
     WICK_COMPARE_OPS("ne", Ne),
     WICK_COMPARE_OPS("lt", Lt),
@@ -274,16 +274,16 @@ const OperatorRecord kRecords[] = {
     WICK_COMPARE_OPS("gt", Gt),
     WICK_COMPARE_OPS("ge", Ge),
     WICK_BINARY_OP("logical_and(Tensor self, Tensor other) -> Tensor", LogicalAnd,
-                   kForms | kPredicate),
+                   kBothForms | kPredicate),
     WICK_BINARY_OP("logical_or(Tensor self, Tensor other) -> Tensor", LogicalOr,
-                   kForms | kPredicate),
+                   kBothForms | kPredicate),
     WICK_BINARY_OP("logical_xor(Tensor self, Tensor other) -> Tensor", LogicalXor,
-                   kForms | kPredicate),
-    WICK_UNARY_OP("logical_not", LogicalNot, kForms | kPredicate),
+                   kBothForms | kPredicate),
+    WICK_UNARY_OP("logical_not", LogicalNot, kBothForms | kPredicate),
     WICK_BIT_OPS("and", "__and__", "__iand__", BitAnd),
     WICK_BIT_OPS("or", "__or__", "__ior__", BitOr),
     WICK_BIT_OPS("xor", "__xor__", "__ixor__", BitXor),
-    WICK_UNARY_OP("bitwise_not", BitNot, kForms | kPredicate),
+    WICK_UNARY_OP("bitwise_not", BitNot, kBothForms | kPredicate),
     WICK_SHIFT_OPS("left_shift", "__lshift__", "__ilshift__", ShiftLeft),
     WICK_SHIFT_OPS("right_shift", "__rshift__", "__irshift__", ShiftRight),
 
@@ -294,15 +294,15 @@ const OperatorRecord kRecords[] = {
     WICK_EXTREMUM_OP("fmax(Tensor self, Tensor other) -> Tensor", Fmax, kOutForm),
     WICK_EXTREMUM_OP("fmin(Tensor self, Tensor other) -> Tensor", Fmin, kOutForm),
     {"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", WICK_KERNEL(clamp),
-     kForms, shapes::promoted},
+     kBothForms, shapes::promoted},
     {"aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-     WICK_KERNEL(clampTensor), kForms, shapes::promoted},
-    {"aten::clamp_min(Tensor self, Scalar min) -> Tensor", WICK_KERNEL(clampMin), kForms, nullptr,
-     &kScalar<ClampMin>},
-    WICK_BINARY_OP("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin, kForms),
-    {"aten::clamp_max(Tensor self, Scalar max) -> Tensor", WICK_KERNEL(clampMax), kForms, nullptr,
-     &kScalar<ClampMax>},
-    WICK_BINARY_OP("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", ClampMax, kForms),
+     WICK_KERNEL(clampTensor), kBothForms, shapes::promoted},
+    {"aten::clamp_min(Tensor self, Scalar min) -> Tensor", WICK_KERNEL(clampMin), kBothForms,
+     nullptr, &kScalar<ClampMin>},
+    WICK_BINARY_OP("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin, kBothForms),
+    {"aten::clamp_max(Tensor self, Scalar max) -> Tensor", WICK_KERNEL(clampMax), kBothForms,
+     nullptr, &kScalar<ClampMax>},
+    WICK_BINARY_OP("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", ClampMax, kBothForms),
 
     {"aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", WICK_KERNEL(where),
      kOutForm, nullptr, &kScalar<Where>},
@@ -313,9 +313,9 @@ const OperatorRecord kRecords[] = {
     {"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
      WICK_KERNEL(whereNumbers), kNoFlags, nullptr, &kScalar<Where>},
     {"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     WICK_KERNEL(maskedFill), kForms, nullptr, &kScalar<MaskedFill>},
+     WICK_KERNEL(maskedFill), kBothForms, nullptr, &kScalar<MaskedFill>},
     {"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-     WICK_KERNEL(maskedFillTensor), kForms, nullptr, &kScalar<MaskedFill>},
+     WICK_KERNEL(maskedFillTensor), kBothForms, nullptr, &kScalar<MaskedFill>},
 
     WICK_UNARY_OP("isnan", IsNan, kOutForm | kPredicate),
     WICK_UNARY_OP("isinf", IsInf, kOutForm | kPredicate),
@@ -329,18 +329,18 @@ const OperatorRecord kRecords[] = {
      kOutForm | kPredicate, nullptr, &kScalar<SignBit>},
     {"aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
      "Tensor",
-     WICK_KERNEL(nanToNum), kForms, shapes::likeFirst},
-    {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside), kForms,
+     WICK_KERNEL(nanToNum), kBothForms, shapes::likeFirst},
+    {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside), kBothForms,
      nullptr, &kScalar<Heaviside>},
 };
 
-constexpr OperatorAlias kAliases[] = {
+constexpr OperatorAlias kLogicAliases[] = {
     {"aten::clip", "aten::clamp"},       {"aten::greater", "aten::gt"},
     {"aten::greater_equal", "aten::ge"}, {"aten::less", "aten::lt"},
     {"aten::less_equal", "aten::le"},    {"aten::not_equal", "aten::ne"},
 };
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kLogicRegistered(kLogicRecords, kLogicAliases);
 
 }  // namespace
 

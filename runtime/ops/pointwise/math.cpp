@@ -159,49 +159,47 @@ std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
   return {mantissa, exponent};
 }
 
-constexpr uint32_t kForms = kInplaceForm | kOutForm;
-
 // A function that complex numbers have too, though their definition is another.
-#define WICK_REAL_OP(name, Def, Complex)                                                          \
-  {                                                                                               \
-    "aten::" name "(Tensor self) -> Tensor", WICK_KERNEL((unaryOrComplex<Def, Complex>)), kForms, \
-        nullptr, &kScalar<Def>                                                                    \
+#define WICK_REAL_OP(name, Def, Complex)                                                  \
+  {                                                                                       \
+    "aten::" name "(Tensor self) -> Tensor", WICK_KERNEL((unaryOrComplex<Def, Complex>)), \
+        kBothForms, nullptr, &kScalar<Def>                                                \
   }
 
-const OperatorRecord kRecords[] = {
-    WICK_UNARY_OP("exp", Exp, kForms),
+const OperatorRecord kMathRecords[] = {
+    WICK_UNARY_OP("exp", Exp, kBothForms),
     WICK_REAL_OP("exp2", Exp2, ComplexExp2),
     WICK_REAL_OP("expm1", Expm1, ComplexExpm1),
-    WICK_UNARY_OP("log", Log, kForms),
-    WICK_UNARY_OP("log2", Log2, kForms),
-    WICK_UNARY_OP("log10", Log10, kForms),
+    WICK_UNARY_OP("log", Log, kBothForms),
+    WICK_UNARY_OP("log2", Log2, kBothForms),
+    WICK_UNARY_OP("log10", Log10, kBothForms),
     WICK_REAL_OP("log1p", Log1p, ComplexLog1p),
-    WICK_UNARY_OP("sin", Sin, kForms),
-    WICK_UNARY_OP("cos", Cos, kForms),
-    WICK_UNARY_OP("tan", Tan, kForms),
-    WICK_UNARY_OP("asin", Asin, kForms),
-    WICK_UNARY_OP("acos", Acos, kForms),
-    WICK_UNARY_OP("atan", Atan, kForms),
-    WICK_UNARY_OP("sinh", Sinh, kForms),
-    WICK_UNARY_OP("cosh", Cosh, kForms),
-    WICK_UNARY_OP("tanh", Tanh, kForms),
-    WICK_UNARY_OP("asinh", Asinh, kForms),
-    WICK_UNARY_OP("acosh", Acosh, kForms),
-    WICK_UNARY_OP("atanh", Atanh, kForms),
-    WICK_UNARY_OP("sqrt", Sqrt, kForms),
-    WICK_UNARY_OP("rsqrt", Rsqrt, kForms),
-    WICK_UNARY_OP("erf", Erf, kForms),
-    WICK_UNARY_OP("erfc", Erfc, kForms),
-    WICK_UNARY_OP("erfinv", Erfinv, kForms),
-    WICK_UNARY_OP("lgamma", Lgamma, kForms),
-    WICK_UNARY_OP("digamma", Digamma, kForms),
-    WICK_UNARY_OP("i0", I0, kForms),
-    WICK_UNARY_OP("sinc", Sinc, kForms),
-    {"aten::deg2rad(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<DegToRad>), kForms, nullptr,
+    WICK_UNARY_OP("sin", Sin, kBothForms),
+    WICK_UNARY_OP("cos", Cos, kBothForms),
+    WICK_UNARY_OP("tan", Tan, kBothForms),
+    WICK_UNARY_OP("asin", Asin, kBothForms),
+    WICK_UNARY_OP("acos", Acos, kBothForms),
+    WICK_UNARY_OP("atan", Atan, kBothForms),
+    WICK_UNARY_OP("sinh", Sinh, kBothForms),
+    WICK_UNARY_OP("cosh", Cosh, kBothForms),
+    WICK_UNARY_OP("tanh", Tanh, kBothForms),
+    WICK_UNARY_OP("asinh", Asinh, kBothForms),
+    WICK_UNARY_OP("acosh", Acosh, kBothForms),
+    WICK_UNARY_OP("atanh", Atanh, kBothForms),
+    WICK_UNARY_OP("sqrt", Sqrt, kBothForms),
+    WICK_UNARY_OP("rsqrt", Rsqrt, kBothForms),
+    WICK_UNARY_OP("erf", Erf, kBothForms),
+    WICK_UNARY_OP("erfc", Erfc, kBothForms),
+    WICK_UNARY_OP("erfinv", Erfinv, kBothForms),
+    WICK_UNARY_OP("lgamma", Lgamma, kBothForms),
+    WICK_UNARY_OP("digamma", Digamma, kBothForms),
+    WICK_UNARY_OP("i0", I0, kBothForms),
+    WICK_UNARY_OP("sinc", Sinc, kBothForms),
+    {"aten::deg2rad(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<DegToRad>), kBothForms, nullptr,
      &kScalar<DegToRad>},
-    {"aten::rad2deg(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<RadToDeg>), kForms, nullptr,
+    {"aten::rad2deg(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<RadToDeg>), kBothForms, nullptr,
      &kScalar<RadToDeg>},
-    {"aten::logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kForms,
+    {"aten::logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kBothForms,
      shapes::likeFirstFloating},
     {"aten::special_logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kOutForm,
      shapes::likeFirstFloating},
@@ -210,31 +208,33 @@ const OperatorRecord kRecords[] = {
     {"aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", WICK_KERNEL(polygammaInPlace)},
     {"aten::special_polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm,
      shapes::likeFirstFloating},
-    {"aten::mvlgamma(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kForms,
+    {"aten::mvlgamma(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kBothForms,
      shapes::likeFirstFloating},
     {"aten::special_multigammaln(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kOutForm,
      shapes::likeFirstFloating},
     {"aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", WICK_KERNEL(frexp)},
 
-    WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kForms),
-    WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kForms),
-    {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter), kForms,
+    WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kBothForms),
+    WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kBothForms),
+    {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter), kBothForms,
      nullptr, &kScalar<Nextafter>},
-    WICK_BINARY_OP("copysign.Tensor(Tensor self, Tensor other) -> Tensor", Copysign, kForms),
-    WICK_BINARY_NUMBER_OP("copysign.Scalar(Tensor self, Scalar other) -> Tensor", Copysign, kForms),
+    WICK_BINARY_OP("copysign.Tensor(Tensor self, Tensor other) -> Tensor", Copysign, kBothForms),
+    WICK_BINARY_NUMBER_OP("copysign.Scalar(Tensor self, Scalar other) -> Tensor", Copysign,
+                          kBothForms),
     {"aten::logaddexp(Tensor self, Tensor other) -> Tensor",
      WICK_KERNEL((binaryOrComplex<Logaddexp, ComplexLogAddExp>)), kOutForm, nullptr,
      &kScalar<Logaddexp>},
     WICK_BINARY_OP("logaddexp2(Tensor self, Tensor other) -> Tensor", Logaddexp2, kOutForm),
-    WICK_BINARY_OP("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Xlogy, kForms),
-    WICK_BINARY_NUMBER_OP("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Xlogy, kForms),
+    WICK_BINARY_OP("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Xlogy, kBothForms),
+    WICK_BINARY_NUMBER_OP("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Xlogy,
+                          kBothForms),
     WICK_NUMBER_BINARY_OP("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", Xlogy,
                           kOutForm),
-    WICK_BINARY_OP("igamma(Tensor self, Tensor other) -> Tensor", Igamma, kForms),
-    WICK_BINARY_OP("igammac(Tensor self, Tensor other) -> Tensor", Igammac, kForms),
+    WICK_BINARY_OP("igamma(Tensor self, Tensor other) -> Tensor", Igamma, kBothForms),
+    WICK_BINARY_OP("igammac(Tensor self, Tensor other) -> Tensor", Igammac, kBothForms),
 };
 
-constexpr OperatorAlias kAliases[] = {
+constexpr OperatorAlias kMathAliases[] = {
     {"aten::arcsin", "aten::asin"},
     {"aten::arccos", "aten::acos"},
     {"aten::arctan", "aten::atan"},
@@ -257,7 +257,7 @@ constexpr OperatorAlias kAliases[] = {
     {"aten::special_gammaincc", "aten::igammac"},
 };
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kMathRegistered(kMathRecords, kMathAliases);
 
 }  // namespace
 

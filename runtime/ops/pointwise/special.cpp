@@ -27,7 +27,7 @@ using namespace scalar;
       WICK_NUMBER_BINARY_OP("special_" name ".self_scalar(Scalar self, Tensor other) -> Tensor",  \
                             Def, kOutForm)
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSpecialRecords[] = {
     WICK_UNARY_OP("special_entr", Entr, kOutForm),
     WICK_UNARY_OP("special_erfcx", Erfcx, kOutForm),
     WICK_UNARY_OP("special_ndtr", Ndtr, kOutForm),
@@ -65,7 +65,7 @@ const OperatorRecord kRecords[] = {
     WICK_POLYNOMIAL_OPS("legendre_polynomial_p", LegendreP),
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kSpecialRegistered(kSpecialRecords);
 
 }  // namespace
 

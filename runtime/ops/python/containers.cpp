@@ -118,7 +118,7 @@ bool rangeContains(I value, I start, I end, I step) {
   return distance % size == 0;
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kContainersRecords[] = {
     {"aten::isascii(str self) -> bool", WICK_KERNEL(isAscii)},
     {"aten::casefold(str self) -> str", WICK_KERNEL(caseFolded)},
     {"aten::removeprefix(str self, str prefix) -> str", WICK_KERNEL(withoutPrefix)},
@@ -139,7 +139,7 @@ const OperatorRecord kRecords[] = {
     {"prim::rangeContains(int value, int start, int end, int step) -> bool",
      WICK_KERNEL(rangeContains)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kContainersRegistered(kContainersRecords);
 
 }  // namespace
 

@@ -447,7 +447,7 @@ void percentFormat(CallFrame& frame) {
   frame.results[0] = IValue(PercentFormatter(IValue(makeTuple(elements))).format(text));
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kFormattingRecords[] = {
     {"aten::str(t elem) -> str", WICK_LAMBDA([](const IValue& v) { return v.str(); })},
     {"prim::repr(t elem) -> str", WICK_LAMBDA([](const IValue& v) { return v.repr(); })},
     {"prim::ascii(t elem) -> str", WICK_KERNEL(asciiRepr)},
@@ -457,7 +457,7 @@ const OperatorRecord kRecords[] = {
     {"prim::formatNamed(str self, str[] names, ...) -> str", formatNamed},
     {"aten::percentFormat(str self, ...) -> str", percentFormat},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kFormattingRegistered(kFormattingRecords);
 
 }  // namespace
 

@@ -19,7 +19,7 @@ using I = int64_t;
 using F = double;
 using C = Complex;
 
-[[noreturn]] void failValue(const std::string& message) {
+[[noreturn]] void refuseValue(const std::string& message) {
   throw RuntimeError(message, "ValueError");
 }
 
@@ -37,9 +37,9 @@ int digitOf(char c) {
 
 // Python's int(text, base): base 0 reads the prefix that literals have.
 I intOfBase(const std::string& text, I base) {
-  if (base != 0 && (base < 2 || base > 36)) failValue("int() base must be >= 2 and <= 36, or 0");
+  if (base != 0 && (base < 2 || base > 36)) refuseValue("int() base must be >= 2 and <= 36, or 0");
   auto fail = [&] {
-    failValue(fmt::format("invalid literal for int() with base {}: {}", base, quoteString(text)));
+    refuseValue(fmt::format("invalid literal for int() with base {}: {}", base, quoteString(text)));
   };
   std::string_view rest = stripSpace(text);
   bool negative = rest.starts_with('-');
@@ -110,7 +110,7 @@ F roundFloat(F a, I digits) {
 }
 
 I powerModulo(I a, I b, I modulus) {
-  if (modulus == 0) failValue("pow() 3rd argument cannot be 0");
+  if (modulus == 0) refuseValue("pow() 3rd argument cannot be 0");
   using Wide = __int128;
   auto reduce = [&](Wide v) {
     Wide r = v % modulus;
@@ -130,7 +130,7 @@ I powerModulo(I a, I b, I modulus) {
       std::swap(r0 -= q * r1, r1);
       std::swap(t0 -= q * t1, t1);
     }
-    if (r0 != 1) failValue("base is not invertible for the given modulus");
+    if (r0 != 1) refuseValue("base is not invertible for the given modulus");
     base = reduce(t0 % limit);
   }
   Wide out = reduce(1);
@@ -148,7 +148,7 @@ I truncated(F a) {
 }
 
 I squareRoot(I n) {
-  if (n < 0) failValue("isqrt() argument must be nonnegative");
+  if (n < 0) refuseValue("isqrt() argument must be nonnegative");
   I root = static_cast<I>(std::sqrt(static_cast<F>(n)));
   auto square = [](I v) { return static_cast<__int128>(v) * v; };
   while (square(root) > n) --root;
@@ -163,8 +163,8 @@ I leastMultiple(I a, I b) {
 }
 
 void checkCounts(const char* op, I n, I k) {
-  if (n < 0) failValue(fmt::format("{}: n must be a non-negative integer", op));
-  if (k < 0) failValue(fmt::format("{}: k must be a non-negative integer", op));
+  if (n < 0) refuseValue(fmt::format("{}: n must be a non-negative integer", op));
+  if (k < 0) refuseValue(fmt::format("{}: k must be a non-negative integer", op));
 }
 // The quotient must not wrap on its way, so that a result of more than 64 bits is refused.
 I combinations(I n, I k) {
@@ -242,7 +242,7 @@ F exactSum(const IValue& list) {
 F distance(const IValue& p, const IValue& q) {
   const std::vector<IValue>& a = p.elements();
   const std::vector<IValue>& b = q.elements();
-  if (a.size() != b.size()) failValue("both points must have the same number of dimensions");
+  if (a.size() != b.size()) refuseValue("both points must have the same number of dimensions");
   F out = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     out = std::hypot(out, a[i].numberToDouble() - b[i].numberToDouble());
@@ -268,7 +268,7 @@ F productOfFloats(const IValue& list, F start) {
 }
 
 bool isClose(F a, F b, F relative, F absolute) {
-  if (relative < 0 || absolute < 0) failValue("tolerances must be non-negative");
+  if (relative < 0 || absolute < 0) refuseValue("tolerances must be non-negative");
   if (a == b) return true;
   if (std::isinf(a) || std::isinf(b)) return false;
   F difference = std::fabs(a - b);
@@ -284,7 +284,7 @@ F unitInLastPlace(F a) {
   return std::isinf(next) ? a - std::nextafter(a, 0.0) : next - a;
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kNumbersRecords[] = {
     {"aten::Int.base(str a, int base) -> int", WICK_KERNEL(intOfBase)},
     {"aten::round.digits(float a, int ndigits) -> float", WICK_KERNEL(roundFloat)},
     {"aten::round.int_digits(int a, int ndigits) -> int", WICK_KERNEL(roundInt)},
@@ -319,7 +319,7 @@ const OperatorRecord kRecords[] = {
     {"prim::math_exp2(float a) -> float", WICK_LAMBDA([](F a) { return std::exp2(a); })},
     {"prim::math_cbrt(float a) -> float", WICK_LAMBDA([](F a) { return std::cbrt(a); })},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kNumbersRegistered(kNumbersRecords);
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "ir/kind_kernels.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/quantized/record_flags.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -149,9 +150,7 @@ Tensor relu6Maybe(const Tensor& qx, bool inplace) {
   return inplace ? relu6Into(qx) : relu6(qx);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
-
-const OperatorRecord kRecords[] = {
+const OperatorRecord kActivationsRecords[] = {
     {"quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", WICK_CPU_KERNEL(relu6Maybe),
      kPlain, nullptr, nullptr, "qx if inplace"},
     {"quantized::clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor qy",
@@ -180,9 +179,9 @@ const OperatorRecord kRecords[] = {
      "bool training=False) -> Tensor",
      WICK_CPU_KERNEL(dropout), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kActivationsRegistered(kActivationsRecords);
 
-const KindKernel kKernels[] = {
+const KindKernel kActivationsKernels[] = {
     {"aten::relu", WICK_CPU_KERNEL(relu)},
     {"aten::relu_", WICK_CPU_KERNEL(reluInto)},
     {"aten::relu6", WICK_CPU_KERNEL(relu6)},
@@ -197,7 +196,7 @@ const KindKernel kKernels[] = {
     {"aten::gelu", WICK_CPU_KERNEL(gelu)},
     {"aten::hardsigmoid", WICK_CPU_KERNEL(hardsigmoid)},
 };
-const RegisterKindKernels registered_kinds(TensorKind::Quantized, kKernels);
+const RegisterKindKernels registered_kinds(TensorKind::Quantized, kActivationsKernels);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // quantized::add, mul and their kin, and concatenation. Sums and products of two tensors are
 // computed in float32 and rounded once; of a tensor and a number mostly the grid alone changes.
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/quantized/record_flags.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -233,8 +234,6 @@ Tensor catInto(const std::vector<Tensor>& tensors, int64_t dim, const Tensor& ou
   return out;
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
-
 #define WICK_TWO(name, f)                                                                 \
   {"quantized::" name "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc", \
    WICK_CPU_KERNEL(onGrid<f>), kPlain},                                                   \
@@ -262,7 +261,7 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
         WICK_CPU_KERNEL(numberOfTensorInto<f>), kPlain                                   \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kArithmeticRecords[] = {
     WICK_TWO("add", added<false>),
     WICK_TWO("add_relu", added<true>),
     WICK_TWO("mul", multiplied<false>),
@@ -288,7 +287,7 @@ const OperatorRecord kRecords[] = {
     {"quantized::cat_relu_out(Tensor[] qx, int dim, Tensor(a!) out) -> Tensor(a!)",
      WICK_CPU_KERNEL(catInto<true>), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kArithmeticRegistered(kArithmeticRecords);
 
 }  // namespace
 

@@ -147,7 +147,7 @@ void bilinear(CallFrame& frame) {
   giveRounded(frame, self, out, true);
 }
 
-const KindKernel kKernels[] = {
+const KindKernel kAveragesKernels[] = {
     {"aten::mean", mean},
     {"aten::mean.dim", mean},
     {"aten::avg_pool1d", averagePool<true>},
@@ -161,7 +161,7 @@ const KindKernel kKernels[] = {
     {"aten::upsample_bilinear2d", bilinear},
     {"aten::upsample_bilinear2d.vec", bilinear},
 };
-const RegisterKindKernels registered(TensorKind::Quantized, kKernels);
+const RegisterKindKernels kAveragesRegistered(TensorKind::Quantized, kAveragesKernels);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // quantized::conv*: prepacking, computing, and asking packed weights what they are.
 #include "ir/operator.h"
 #include "runtime/ops/quantized/conv.h"
+#include "runtime/ops/quantized/record_flags.h"
 
 namespace wick::ops::quantized {
 
@@ -127,7 +128,6 @@ Tensor convOld(const Tensor& qx, const IValue& packed, const DimVector&, const D
   return conv<kDims, false, kRelu>(qx, packed, scale, zero_point);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_2D "__torch__.torch.classes.quantized.Conv2dPackedParamsBase"
 #define WICK_3D "__torch__.torch.classes.quantized.Conv3dPackedParamsBase"
 
@@ -176,7 +176,7 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
     name "_transpose(" type " packed_weights) -> int", WICK_CPU_KERNEL(transposed), kPlain       \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kConvOperatorsRecords[] = {
     WICK_CONV("quantized::conv1d", WICK_2D, 1, false, false),
     WICK_CONV("quantized::conv1d_relu", WICK_2D, 1, false, true),
     WICK_CONV("quantized::conv2d.new", WICK_2D, 2, false, false),
@@ -239,7 +239,7 @@ const OperatorRecord kRecords[] = {
     {"packed_class::conv3d_bias(" WICK_3D " packed_weights) -> Tensor?", WICK_CPU_KERNEL(biasOf),
      kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kConvOperatorsRegistered(kConvOperatorsRecords);
 
 }  // namespace
 

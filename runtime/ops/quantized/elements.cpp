@@ -204,7 +204,7 @@ Tensor unsqueeze(const Tensor& self, int64_t dim) {
 #define WICK_ON(kernel, name) \
   { "aten::" name, kernel }
 
-const KindKernel kKernels[] = {
+const KindKernel kElementsKernels[] = {
     {"aten::copy_", WICK_KERNEL(copy)},
     {"aten::fill_.Scalar", WICK_KERNEL(fill)},
     {"aten::fill_.Tensor", WICK_KERNEL(fillTensor)},
@@ -367,7 +367,7 @@ const KindKernel kKernels[] = {
     WICK_ON(onStepsAndBack, "grid_sampler_2d"),
     WICK_ON(onStepsAndBack, "grid_sampler"),
 };
-const RegisterKindKernels registered(TensorKind::Quantized, kKernels);
+const RegisterKindKernels kElementsRegistered(TensorKind::Quantized, kElementsKernels);
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "ir/operator.h"
 #include "runtime/ops/quantized/choose_grid.h"
 #include "runtime/ops/quantized/packed_params.h"
+#include "runtime/ops/quantized/record_flags.h"
 
 namespace wick::ops::quantized {
 
@@ -261,11 +262,11 @@ Tensor embedding(const IValue& packed, const Tensor& indices, bool) {
   return found.reshape(sizes);
 }
 
-IValue prepack(const Tensor& weight) {
+IValue prepackBag(const Tensor& weight) {
   return makeNative(kEmbeddingClass,
                     makeRef<EmbeddingParams>("quantized::embedding_bag_prepack", weight));
 }
-Tensor unpack(const IValue& packed) {
+Tensor unpackBag(const IValue& packed) {
   return embeddingOf("quantized::embedding_bag_unpack", packed).weight;
 }
 int64_t bitRate(const IValue& packed) {
@@ -288,7 +289,6 @@ Tensor unpackBits(const Tensor& weight) {
   return unpackRows("quantized::embedding_bag_unpack", weight, kBits);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_EMBEDDING "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase"
 #define WICK_BAG_REST                                                                          \
   " weight, Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, " \
@@ -297,11 +297,11 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_BITS_REST \
   "(Tensor weight, bool optimized_qparams=False, int nbins=200, float ratio=0.16) -> Tensor"
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kEmbeddingRecords[] = {
     {"quantized::embedding_bag_prepack(Tensor weight) -> " WICK_EMBEDDING " W_prepack",
-     WICK_CPU_KERNEL(prepack), kPlain},
+     WICK_CPU_KERNEL(prepackBag), kPlain},
     {"quantized::embedding_bag_unpack(" WICK_EMBEDDING " W_prepack) -> Tensor W_origin",
-     WICK_CPU_KERNEL(unpack), kPlain},
+     WICK_CPU_KERNEL(unpackBag), kPlain},
     {"quantized::embedding_byte(" WICK_EMBEDDING
      " weight, Tensor indices, bool pruned_weights=False) -> Tensor",
      WICK_CPU_KERNEL(embedding<8>), kPlain},
@@ -335,7 +335,7 @@ const OperatorRecord kRecords[] = {
     {"packed_class::embedding_version(" WICK_EMBEDDING " W_prepack) -> int",
      WICK_CPU_KERNEL(version), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kEmbeddingRegistered(kEmbeddingRecords);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Normalization and pooling of quantized tensors.
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/quantized/record_flags.h"
 #include "runtime/ops/quantized/values.h"
 
 namespace wick::ops::quantized {
@@ -115,8 +116,6 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
 
 // ---- pooling ----
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
-
 Tensor pooled(const OperatorHandle& pool, const char* op, const Tensor& qx, const DimVector& kernel,
               const DimVector& stride, const DimVector& padding, const DimVector& dilation,
               bool ceil_mode) {
@@ -144,7 +143,7 @@ Tensor maxPool2d(const Tensor& qx, const DimVector& kernel, const DimVector& str
 #define WICK_POOL_ARGUMENTS \
   "(Tensor qx, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) "
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kLayersRecords[] = {
     WICK_BATCH_NORM("batch_norm", 0, false),
     WICK_BATCH_NORM("batch_norm_relu", 0, true),
     WICK_BATCH_NORM("batch_norm1d", 3, false),
@@ -174,7 +173,7 @@ const OperatorRecord kRecords[] = {
      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
      WICK_CPU_KERNEL(maxPool2d), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kLayersRegistered(kLayersRecords);
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/quantized/choose_grid.h"
+#include "runtime/ops/quantized/record_flags.h"
 #include "runtime/ops/quantized/requantize.h"
 
 namespace wick::ops::quantized {
@@ -10,10 +11,10 @@ namespace wick::ops::quantized {
 namespace {
 
 // Rows that a thread computes at once, and columns; the sums of a tile stay in its cache.
-constexpr int64_t kTileRows = 48;
-constexpr int64_t kTileColumns = 256;
+constexpr int64_t kLinearTileRows = 48;
+constexpr int64_t kLinearTileColumns = 256;
 // Products below which a second thread does not pay.
-constexpr int64_t kTileWork = 1 << 20;
+constexpr int64_t kLinearTileWork = 1 << 20;
 
 // x [rows, depth] of unsigned bytes on `input`; store(r, first, count, floats) takes the results.
 template <class Store>
@@ -22,21 +23,21 @@ void product(const uint8_t* x, int64_t rows, const Grid& input, const LinearPara
   const PackedBytes& matrix = layer.packed();
   const Finish finish(input, layer.grid(), matrix, layer.bias, out_scale);
   const int64_t depth = matrix.depth(), columns = matrix.columns();
-  const int64_t tile_columns = std::min(kTileColumns, matrix.paddedColumns());
+  const int64_t tile_columns = std::min(kLinearTileColumns, matrix.paddedColumns());
   if (columns == 0) return;
   const int64_t across = (columns + tile_columns - 1) / tile_columns;
-  const int64_t down = (rows + kTileRows - 1) / kTileRows;
-  const int64_t work = std::min(kTileRows, rows) * tile_columns * std::max<int64_t>(depth, 1);
+  const int64_t down = (rows + kLinearTileRows - 1) / kLinearTileRows;
+  const int64_t work = std::min(kLinearTileRows, rows) * tile_columns * std::max<int64_t>(depth, 1);
   parallelFor(
-      across * down, std::max<int64_t>(1, kTileWork / std::max<int64_t>(work, 1)),
+      across * down, std::max<int64_t>(1, kLinearTileWork / std::max<int64_t>(work, 1)),
       [&](int64_t begin, int64_t end) {
-        CountedVector<int32_t> sums(static_cast<size_t>(kTileRows * tile_columns));
-        float values[kTileColumns];
+        CountedVector<int32_t> sums(static_cast<size_t>(kLinearTileRows * tile_columns));
+        float values[kLinearTileColumns];
         for (int64_t tile = begin; tile < end; ++tile) {
           const int64_t first = tile % across * tile_columns;
           const int64_t last = std::min(first + tile_columns, matrix.paddedColumns());
-          const int64_t row = tile / across * kTileRows;
-          const int64_t n = std::min(kTileRows, rows - row);
+          const int64_t row = tile / across * kLinearTileRows;
+          const int64_t n = std::min(kLinearTileRows, rows - row);
           matrix.multiply(x + row * depth, depth, n, first, last, sums.data(), tile_columns);
           const int64_t count = std::min(last, columns) - first;
           for (int64_t r = 0; r < n; ++r) {
@@ -78,11 +79,11 @@ IValue prepackHalf(const Tensor& w, const Tensor& b) {
   return prepack(op, w, b);
 }
 
-std::tuple<Tensor, Tensor> unpack(const IValue& packed) {
+std::tuple<Tensor, Tensor> unpackLinear(const IValue& packed) {
   const LinearParams& layer = linearOf("quantized::linear_unpack", packed);
   return {layer.weight, layer.bias};
 }
-Tensor biasOf(const IValue& packed) {
+Tensor biasOfLinear(const IValue& packed) {
   return linearOf("LinearPackedParamsBase.bias", packed).bias;
 }
 
@@ -102,7 +103,6 @@ Tensor half(const Tensor& x, const IValue& packed) {
   return linearHalf(op, x, linearOf(op, packed), kRelu);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
 
 #define WICK_IN_BOTH(space)                                                               \
@@ -119,7 +119,7 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
         WICK_CPU_KERNEL(prepackHalf), kPlain                                              \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kLinearRecords[] = {
     WICK_IN_BOTH("quantized"),
     WICK_IN_BOTH("_quantized"),
     {"quantized::linear_relu(Tensor X, " WICK_LINEAR
@@ -133,14 +133,14 @@ const OperatorRecord kRecords[] = {
     {"quantized::linear_relu_dynamic_fp16(Tensor X, " WICK_LINEAR " W_prepack) -> Tensor Y",
      WICK_CPU_KERNEL(half<true>), kPlain},
     {"quantized::linear_unpack(" WICK_LINEAR " W_prepack) -> (Tensor W_origin, Tensor? B_origin)",
-     WICK_CPU_KERNEL(unpack), kPlain},
+     WICK_CPU_KERNEL(unpackLinear), kPlain},
     {"quantized::linear_unpack_fp16(" WICK_LINEAR
      " W_prepack) -> (Tensor W_origin, Tensor? B_origin)",
-     WICK_CPU_KERNEL(unpack), kPlain},
-    {"packed_class::linear_bias(" WICK_LINEAR " W_prepack) -> Tensor?", WICK_CPU_KERNEL(biasOf),
-     kPlain},
+     WICK_CPU_KERNEL(unpackLinear), kPlain},
+    {"packed_class::linear_bias(" WICK_LINEAR " W_prepack) -> Tensor?",
+     WICK_CPU_KERNEL(biasOfLinear), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kLinearRegistered(kLinearRecords);
 
 }  // namespace
 

@@ -109,12 +109,12 @@ Tensor fused(const Tensor& self, const Tensor& observer_on, const Tensor& fake_o
   "running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int quant_min, " \
   "int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> "
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kObserversRecords[] = {
     {"aten::fused_moving_avg_obs_fake_quant" WICK_ARGUMENTS "Tensor", WICK_KERNEL(fused)},
     {"aten::_fused_moving_avg_obs_fq_helper" WICK_ARGUMENTS "(Tensor output, Tensor mask)",
      WICK_KERNEL(withMask)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kObserversRegistered(kObserversRecords);
 
 }  // namespace
 

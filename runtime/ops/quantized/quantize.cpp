@@ -4,6 +4,7 @@
 #include "ir/kind_kernels.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/quantized/choose_grid.h"
+#include "runtime/ops/quantized/record_flags.h"
 
 namespace wick::ops::quantized {
 
@@ -229,9 +230,7 @@ IValue realAny(const IValue& value) {
   return realOfAny(value, 0);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
-
-const OperatorRecord kRecords[] = {
+const OperatorRecord kQuantizeRecords[] = {
     {"aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> "
      "Tensor",
      WICK_CPU_KERNEL(perTensor), kPlain},
@@ -284,10 +283,10 @@ const OperatorRecord kRecords[] = {
     {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", WICK_CPU_KERNEL(realList), kAnyKind},
     {"aten::dequantize.any(Any tensors) -> Any", WICK_CPU_KERNEL(realAny), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kQuantizeRegistered(kQuantizeRecords);
 
-const KindKernel kKernels[] = {{"aten::empty_like", WICK_CPU_KERNEL(emptyLike)}};
-const RegisterKindKernels registered_kinds(TensorKind::Quantized, kKernels);
+const KindKernel kQuantizeKernels[] = {{"aten::empty_like", WICK_CPU_KERNEL(emptyLike)}};
+const RegisterKindKernels registered_kinds(TensorKind::Quantized, kQuantizeKernels);
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "ir/operator.h"
 #include "runtime/ops/quantized/packed_params.h"
+#include "runtime/ops/quantized/record_flags.h"
 
 namespace wick::ops::quantized {
 
@@ -116,7 +117,6 @@ IValue makeHalf(const IValue& w_ih, const IValue& w_hh) {
   return makeNative(kCellClass, cell);
 }
 
-constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
 #define WICK_CELL "__torch__.torch.classes.rnn.CellParamsBase"
 #define WICK_REST \
@@ -124,7 +124,7 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
   "[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define WICK_CELL_ARGUMENTS WICK_LINEAR " w_ih, " WICK_LINEAR " w_hh, Tensor b_ih, Tensor b_hh) -> "
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kRecurrentRecords[] = {
     {"aten::quantized_lstm.input(Tensor input, Tensor[] hx, " WICK_REST
      ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, "
      "Tensor)",
@@ -156,7 +156,7 @@ const OperatorRecord kRecords[] = {
      " w_hh) -> " WICK_CELL,
      WICK_CPU_KERNEL(makeHalf), kPlain},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRecurrentRegistered(kRecurrentRecords);
 
 }  // namespace
 

@@ -1,10 +1,13 @@
-// What random operators check on every device.
+// What random operators check on every device, and what their records say.
 #pragma once
 
 #include "core/error.h"
 #include "core/tensor.h"
+#include "ir/operator.h"
 
 namespace wick::ops {
+
+inline constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
 
 inline void checkUniform(double from, double to) {
   WICK_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",

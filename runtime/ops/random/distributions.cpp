@@ -199,13 +199,11 @@ Tensor normalFunctional(const Tensor& self, double mean, double std, Generator* 
   return ops::normalInto(self.clone(), mean, std, IValue(GeneratorRef(g)));
 }
 
-constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
-
 Tensor nativeDropoutBackward(const Tensor& grad_output, const Tensor& mask, double scale) {
   return ops::mulScalar(ops::mul(grad_output, mask), Scalar(scale));
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kDistributionsRecords[] = {
     {"aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
      WICK_KERNEL(standardGamma), kNondeterministic},
     {"aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
@@ -225,7 +223,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(normalFunctional), kDraw},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kDistributionsRegistered(kDistributionsRecords);
 
 }  // namespace
 

@@ -535,14 +535,13 @@ Tensor logNormal(const Tensor& self, double mean, double std, Generator* g, Out 
   return t;
 }
 
-constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
 constexpr uint32_t kDrawInto = kDraw | kInplaceForm | kOutForm;
 
 #define WICK_OPTIONS_OF(dtype) \
   "ScalarType? dtype=" dtype ", Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define WICK_OPTIONS WICK_OPTIONS_OF("None")
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kRandomRecords[] = {
     {"aten::rand(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(rand)>),
      kDraw, shapes::made},
     {"aten::rand.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
@@ -635,7 +634,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(logNormal), kDrawInto},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRandomRegistered(kRandomRecords);
 
 }  // namespace
 

@@ -177,9 +177,7 @@ Tensor poisson(const Tensor& self, Generator* g) {
   return t;
 }
 
-constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
-
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSamplingRecords[] = {
     {"aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
      "generator=None) -> Tensor",
      WICK_KERNEL(multinomial), kDraw | kOutForm},
@@ -187,7 +185,7 @@ const OperatorRecord kRecords[] = {
      kDraw | kOutForm, shapes::likeFirst},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kSamplingRegistered(kSamplingRecords);
 
 }  // namespace
 

@@ -248,7 +248,7 @@ void runningInto(const Tensor& self, const Tensor& values, const Tensor& indices
 #define WICK_VALUES_INDICES "(Tensor values, Tensor indices)"
 #define WICK_WRITTEN "(Tensor(a!) values, Tensor(b!) indices)"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kExtremaRecords[] = {
     {"aten::max(Tensor self) -> Tensor", WICK_KERNEL(extremeOfAll<true>), kNoFlags,
      ops::shapes::reduced},
     {"aten::min(Tensor self) -> Tensor", WICK_KERNEL(extremeOfAll<false>), kNoFlags,
@@ -296,8 +296,8 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(runningInto<false>)},
 };
 
-const RegisterOperators kRegistered(kRecords);
-const ops::RegisterOutForms kOutForms(kRecords);
+const RegisterOperators kExtremaRegistered(kExtremaRecords);
+const ops::RegisterOutForms kOutForms(kExtremaRecords);
 
 }  // namespace
 }  // namespace wick

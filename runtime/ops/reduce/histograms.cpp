@@ -281,7 +281,7 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, Range ran
   return {counts, edges[0]};
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kHistogramsRecords[] = {
     {"aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor bin_edges)",
      WICK_KERNEL(histogramEdges), kMayReturnArgument},
@@ -308,7 +308,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(binEdges)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kHistogramsRegistered(kHistogramsRecords);
 
 }  // namespace
 

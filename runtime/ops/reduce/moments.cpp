@@ -96,14 +96,14 @@ struct Moments {
         WICK_KERNEL((Moments<__VA_ARGS__>::corrected)), forms, ops::shapes::rule            \
   }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kMomentsRecords[] = {
     WICK_MOMENTS("var", "Tensor", kOutForm, reducedReal, &moments, false),
     WICK_MOMENTS("std", "Tensor", kOutForm, reducedReal, &moments, true),
     WICK_MOMENTS("var_mean", "(Tensor, Tensor)", kNoFlags, reducedRealTwice, &withMean, false),
     WICK_MOMENTS("std_mean", "(Tensor, Tensor)", kNoFlags, reducedRealTwice, &withMean, true),
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kMomentsRegistered(kMomentsRecords);
 
 }  // namespace
 }  // namespace wick

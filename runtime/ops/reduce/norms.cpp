@@ -222,7 +222,7 @@ Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
   return std::get<0>(weightNormInterface(v, g, dim));
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kNormsRecords[] = {
     {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar), kNoFlags,
      ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
@@ -252,7 +252,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(weightNormInterface)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kNormsRegistered(kNormsRecords);
 
 }  // namespace
 }  // namespace wick

@@ -187,7 +187,7 @@ Tensor checkedScan(const Tensor& self, int64_t dim, std::optional<DType> dtype, 
   return kScan(self, dim, ops::computedIn(dtype, out));
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kScansRecords[] = {
     {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      WICK_KERNEL(checkedScan<cumsum>), kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
     {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
@@ -210,7 +210,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(cumulativeTrapezoidDx)},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kScansRegistered(kScansRecords);
 
 }  // namespace
 }  // namespace wick

@@ -216,7 +216,7 @@ Tensor renormInplace(const Tensor& weight, const Tensor& indices, double max_nor
   return kRenorm(weight, indices, max_norm, norm_type);
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSegmentsRecords[] = {
     {"aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
      "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
      WICK_KERNEL(segmentReduce), kOutForm},
@@ -231,7 +231,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(renormInplace), kMayReturnArgument, nullptr, nullptr, "weight"},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kSegmentsRegistered(kSegmentsRecords);
 
 }  // namespace
 

@@ -140,7 +140,7 @@ Tensor logSoftmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim,
 #define WICK_GIVEN_GRADIENT \
   "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kSoftmaxRecords[] = {
     {"aten::_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(softmaxBackward)},
     {"aten::_log_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(logSoftmaxBackward)},
     {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm, ops::shapes::likeFirst},
@@ -163,9 +163,9 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(logsumexp), kOutForm, ops::shapes::reducedFloating},
 };
 
-constexpr OperatorAlias kAliases[] = {{"aten::special_logsumexp", "aten::logsumexp"}};
+constexpr OperatorAlias kSoftmaxAliases[] = {{"aten::special_logsumexp", "aten::logsumexp"}};
 
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kSoftmaxRegistered(kSoftmaxRecords, kSoftmaxAliases);
 
 }  // namespace
 }  // namespace wick

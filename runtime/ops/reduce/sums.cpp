@@ -238,7 +238,7 @@ Tensor sumToSize(const Tensor& self, const DimVector& size) {
 
 #define WICK_DTYPE_ARG "*, ScalarType? dtype=None) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kSumsRecords[] = {
     {"aten::sum(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(sum), kOutForm,
      ops::shapes::reducedAccumulated},
     {"aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " WICK_DTYPE_ARG,
@@ -270,7 +270,7 @@ constexpr OperatorRecord kRecords[] = {
      kMayReturnArgument},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kSumsRegistered(kSumsRecords);
 
 }  // namespace
 }  // namespace wick

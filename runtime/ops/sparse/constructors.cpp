@@ -321,7 +321,7 @@ Tensor spdiags(const Tensor& diagonals, const Tensor& offsets, DimVector shape, 
         WICK_KERNEL(validate<layout>), kNotDifferentiable | kSideEffects                       \
   }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kConstructorsRecords[] = {
     {"aten::sparse_coo_tensor.size(int[] size, *, " WICK_MADE("False"), WICK_KERNEL(cooEmpty),
      kNotDifferentiable},
     {"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " WICK_COO("None"),
@@ -369,7 +369,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_spdiags(Tensor diagonals, Tensor offsets, int[] shape, Layout? layout=None) -> Tensor",
      WICK_KERNEL(spdiags)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kConstructorsRegistered(kConstructorsRecords);
 
 }  // namespace
 

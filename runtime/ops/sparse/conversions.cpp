@@ -10,7 +10,6 @@ namespace wick::ops::sparse {
 namespace {
 
 using OptionalDType = std::optional<DType>;
-constexpr int64_t kOne[] = {1, 1};
 
 // The entries of a dense tensor that are not zero; of hybrid ones those with any such element.
 Coordinates fromDense(const Tensor& self, int64_t sparse_dim) {
@@ -276,7 +275,7 @@ Tensor newOf(const Tensor& self, DimVector size, OptionalDType dtype, IValue lay
   return emptied("new_zeros", self, size, dtype, layout, device);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kConversionsRecords[] = {
     {"aten::to_sparse(Tensor self) -> Tensor", WICK_KERNEL(toSparse), kAnyKind},
     {"aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", WICK_KERNEL(toSparseDim),
      kAnyKind},
@@ -298,9 +297,9 @@ constexpr OperatorRecord kRecords[] = {
      "Tensor(a!)",
      WICK_KERNEL(copyInto), kAnyKind},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kConversionsRegistered(kConversionsRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kConversionsKernels[] = {
     {"aten::to_dense", WICK_KERNEL(dense)},
     {"aten::clone", WICK_KERNEL(clone)},
     {"aten::to.device", WICK_KERNEL(toDevice)},
@@ -328,7 +327,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::new_zeros", WICK_KERNEL(newOf)},
     {"aten::new_empty", WICK_KERNEL(newOf)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kConversionsKernelsRegistered(TensorKind::Sparse, kConversionsKernels);
 
 }  // namespace
 

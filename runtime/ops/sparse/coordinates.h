@@ -11,6 +11,9 @@
 
 namespace wick::ops::sparse {
 
+// The size of blocks in layouts without blocks.
+inline constexpr int64_t kOne[] = {1, 1};
+
 using Positions = CountedVector<int64_t>;
 
 // The entries of a sparse tensor. Indices and values are row-major, and the indices lie within the

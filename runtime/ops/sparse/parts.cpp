@@ -118,7 +118,7 @@ constexpr uint32_t kAsk = kAnyKind | kNotDifferentiable;
         kAnyKind | kOutForm                                                           \
   }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kPartsRecords[] = {
     WICK_PART("indices", indices),
     WICK_PART("values", values),
     WICK_PART("_indices", rawIndices),
@@ -138,9 +138,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", WICK_KERNEL(markedInPlace),
      kAnyKind},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kPartsRegistered(kPartsRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kPartsKernels[] = {
     {"aten::is_coalesced", WICK_KERNEL(isCoalesced)},
     {"aten::is_contiguous", WICK_KERNEL(isContiguous)},
     {"aten::detach", &asForDense},
@@ -152,7 +152,7 @@ constexpr KindKernel kKernels[] = {
     {"prim::is_sparse", WICK_KERNEL(isCoo)},
     {"prim::is_sparse_csr", WICK_KERNEL(isCsr)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kPartsKernelsRegistered(TensorKind::Sparse, kPartsKernels);
 
 }  // namespace
 

@@ -156,7 +156,6 @@ Tensor sumOf(const char* op, const Tensor& self, const Tensor& other, const Scal
     if (isBlocked(a.layout)) refuseLayout(op, self);
     Coordinates x = toDType(expandedOf(op, self), dtype), y = toDType(expandedOf(op, other), dtype);
     y.values = scaled(y.values, alpha).contiguous();
-    constexpr int64_t kOne[] = {1, 1};
     return compress(op, joined(coalesce(x), coalesce(y)), a.layout, kOne);
   }
   WICK_CHECK(a.sparse_dim == b.sparse_dim,
@@ -175,7 +174,7 @@ Scalar negated(const Scalar& alpha) {
   return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(alpha.toInt())));
 }
 
-Tensor add(const Tensor& self, const Tensor& other, Scalar alpha) {
+Tensor addScaled(const Tensor& self, const Tensor& other, Scalar alpha) {
   return sumOf("add", self, other, alpha);
 }
 Tensor sub(const Tensor& self, const Tensor& other, Scalar alpha) {
@@ -207,7 +206,7 @@ Tensor written(const char* op, const Tensor& self, const Tensor& result) {
   return self;
 }
 Tensor addInto(const Tensor& self, const Tensor& other, Scalar alpha) {
-  return written("add_", self, add(self, other, alpha));
+  return written("add_", self, addScaled(self, other, alpha));
 }
 Tensor subInto(const Tensor& self, const Tensor& other, Scalar alpha) {
   return written("sub_", self, sub(self, other, alpha));
@@ -233,7 +232,6 @@ Tensor product(const Tensor& self, const Tensor& other) {
   const bool both = self_sparse && other.kind() == TensorKind::Sparse;
   const Tensor& one = self_sparse ? self : other;
   const SparseForm& form = sparseFormOf("mul", one);
-  constexpr int64_t kOne[] = {1, 1};
   if (!both) {
     const Tensor& dense = self_sparse ? other : self;
     if (dense.dim() == 0) {
@@ -325,7 +323,7 @@ void roundedDivision(CallFrame& frame) {
   cooOnly<kPointwise>(frame);
 }
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kPointwiseKernels[] = {
     {"aten::abs", kPointwise},
     {"aten::asin", kPointwise},
     {"aten::asinh", kPointwise},
@@ -369,7 +367,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::resolve_conj", &unchanged},
     {"aten::resolve_neg", &unchanged},
     {"aten::alias", &unchanged},
-    {"aten::add.Tensor", WICK_KERNEL(add)},
+    {"aten::add.Tensor", WICK_KERNEL(addScaled)},
     {"aten::add_.Tensor", WICK_KERNEL(addInto)},
     {"aten::add.Scalar", &refuseNumber},
     {"aten::sub.Tensor", WICK_KERNEL(sub)},
@@ -385,7 +383,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::floor_divide", WICK_KERNEL(floorDivide)},
     {"aten::floor_divide.Scalar", &roundedDivision},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kPointwiseKernelsRegistered(TensorKind::Sparse, kPointwiseKernels);
 
 }  // namespace
 

@@ -17,7 +17,6 @@ namespace wick::ops::sparse {
 namespace {
 
 constexpr unsigned kFactors = kIntegers | kFloats | kComplexes;
-constexpr int64_t kOne[] = {1, 1};
 
 bool isSparse(const Tensor& t) {
   return t.kind() == TensorKind::Sparse;
@@ -349,7 +348,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 #define WICK_BLEND \
   "(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kProductsRecords[] = {
     {"aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", WICK_KERNEL(sparseMm), kAnyKind},
     {"aten::_sparse_addmm" WICK_BLEND, WICK_KERNEL(sparseAddmm), kAnyKind | kOutForm},
     {"aten::_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(sparseMatmul),
@@ -359,15 +358,15 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::sspaddmm" WICK_BLEND, WICK_KERNEL(sspaddmm), kAnyKind | kOutForm},
     {"aten::sparse_sampled_addmm" WICK_BLEND, WICK_KERNEL(sampledAddmm), kAnyKind | kOutForm},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kProductsRegistered(kProductsRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kProductsKernels[] = {
     {"aten::mm", WICK_KERNEL(mm)},         {"aten::mv", WICK_KERNEL(mv)},
     {"aten::matmul", WICK_KERNEL(matmul)}, {"aten::addmm", WICK_KERNEL(addmm)},
     {"aten::addmv", WICK_KERNEL(addmv)},   {"aten::bmm", WICK_KERNEL(bmm)},
     {"aten::linear", WICK_KERNEL(linear)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kProductsKernelsRegistered(TensorKind::Sparse, kProductsKernels);
 
 }  // namespace
 

@@ -118,7 +118,6 @@ Tensor csrReduced(const Tensor& self, DimVector dim, bool keepdim, std::optional
   c.indices = indices;
   c.sizes = sizes;
   c.coalesced = false;
-  constexpr int64_t kOne[] = {1, 1};
   if (!kProduct) return compress(kName, c, SparseLayout::Csr, kOne);
   // Of each place the product of its entries, in the order of the places.
   const Coordinates groups = coalesce(c);
@@ -320,7 +319,7 @@ Tensor softmaxBackward(const Tensor& grad_output, const Tensor& output, int64_t 
   return toTensor(withValues(out, values));
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kReductionsRecords[] = {
     {"aten::_sparse_sum(Tensor self) -> Tensor", WICK_KERNEL(sparseSum), kAnyKind},
     {"aten::_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor",
      WICK_KERNEL(sparseSumDType), kAnyKind},
@@ -351,9 +350,9 @@ constexpr OperatorRecord kRecords[] = {
      "self) -> Tensor",
      WICK_KERNEL(softmaxBackward<true>), kAnyKind},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kReductionsRegistered(kReductionsRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kReductionsKernels[] = {
     {"aten::sum", WICK_KERNEL(sumAll)},
     {"aten::any", WICK_KERNEL(any)},
     {"aten::norm.Scalar", WICK_KERNEL(normScalar)},
@@ -365,7 +364,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::frobenius_norm", WICK_KERNEL(frobenius)},
     {"aten::frobenius_norm.dim", WICK_KERNEL(frobeniusDim)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kReductionsKernelsRegistered(TensorKind::Sparse, kReductionsKernels);
 
 }  // namespace
 

@@ -436,7 +436,6 @@ Tensor mask(const Tensor& self, const Tensor& mask) {
     addRows(values, own.inner(), to, entries(own, from).values);
     if (form.isCoo()) return toTensor(withValues(places_of, values));
     // PyTorch keeps the entries that both have.
-    constexpr int64_t kOne[] = {1, 1};
     if (isBlocked(form.layout)) refuseLayout("sparse_mask", self);
     Coordinates shared = entries(places_of, to);
     shared.values = entries(own, from).values;
@@ -553,7 +552,7 @@ Tensor transposeInto(const Tensor& self, int64_t dim0, int64_t dim1) {
   return self;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kShapesRecords[] = {
     {"aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", WICK_KERNEL(mask),
      kAnyKind | kOutForm},
     {"aten::_sparse_mask_helper(Tensor t, Tensor mask_indices) -> Tensor", WICK_KERNEL(maskHelper),
@@ -579,9 +578,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)",
      WICK_KERNEL(resizeAs), kAnyKind},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kShapesRegistered(kShapesRecords);
 
-constexpr KindKernel kKernels[] = {
+constexpr KindKernel kShapesKernels[] = {
     {"aten::permute", WICK_KERNEL(permute)},
     {"aten::transpose.int", WICK_KERNEL(transpose)},
     {"aten::transpose_", WICK_KERNEL(transposeInto)},
@@ -605,7 +604,7 @@ constexpr KindKernel kKernels[] = {
     {"aten::hstack", WICK_KERNEL(hstack)},
     {"aten::vstack", WICK_KERNEL(vstack)},
 };
-const RegisterKindKernels registered_kernels(TensorKind::Sparse, kKernels);
+const RegisterKindKernels kShapesKernelsRegistered(TensorKind::Sparse, kShapesKernels);
 
 }  // namespace
 

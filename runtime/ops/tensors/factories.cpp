@@ -180,7 +180,7 @@ void withLayouts(CallFrame& frame) {
 #define WICK_OPTIONS \
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kFactoriesRecords[] = {
     {"aten::empty.memory_format(int[] size, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      (&pinning<4, &withLayouts<0, 2, WICK_KERNEL(empty)>>), kNotDifferentiable, shapes::made},
@@ -243,7 +243,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(fillDiagonal)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kFactoriesRegistered(kFactoriesRecords);
 
 }  // namespace
 

@@ -182,7 +182,7 @@ Pair perTensorSwitched(const Tensor& self, const Tensor& scale, const Tensor& ze
   return onGridOfTensors(op, self, scale, zero_point, least, most);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kFakeQuantizeRecords[] = {
     {"aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
      "quant_min, int quant_max) -> Tensor",
      WICK_KERNEL(perTensor)},
@@ -210,7 +210,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(learnedPerChannel)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kFakeQuantizeRegistered(kFakeQuantizeRecords);
 
 }  // namespace
 

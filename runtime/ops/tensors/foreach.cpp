@@ -103,7 +103,7 @@ std::vector<Tensor> foreachNorm(const std::vector<Tensor>& self, const Scalar& o
   WICK_FOREACH(name, ".Scalar", ", Tensor[] tensor1, Tensor[] tensor2, Scalar value=1"), \
       WICK_FOREACH(name, ".ScalarList", ", Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars")
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kForeachRecords[] = {
     WICK_FOREACH_UNARY("abs"),
     WICK_FOREACH_UNARY("acos"),
     WICK_FOREACH_UNARY("asin"),
@@ -146,7 +146,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(foreachNorm)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kForeachRegistered(kForeachRecords);
 
 }  // namespace
 

@@ -177,7 +177,7 @@ std::vector<Tensor> tensorsArray(const Tensor& self, const std::vector<Tensor>& 
 #define WICK_GRADIENT(overload, arguments) \
   "aten::gradient." overload "(Tensor self, *, " arguments ", int edge_order=1) -> Tensor[]"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kGradientRecords[] = {
     {WICK_GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None"), WICK_KERNEL(scalarInt)},
     {WICK_GRADIENT("scalararray", "Scalar spacing, int[] dim"), WICK_KERNEL(scalarArray)},
     {WICK_GRADIENT("array", "int[] dim"), WICK_KERNEL(array)},
@@ -187,7 +187,7 @@ constexpr OperatorRecord kRecords[] = {
     {WICK_GRADIENT("tensorarray", "Tensor[] spacing, int[] dim"), WICK_KERNEL(tensorsArray)},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kGradientRegistered(kGradientRecords);
 
 }  // namespace
 

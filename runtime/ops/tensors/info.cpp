@@ -2,6 +2,7 @@
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/pinned_memory.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/typed.h"
 
@@ -57,10 +58,6 @@ bool isSetTo(const Tensor& a, const Tensor& b) {
          std::ranges::equal(a.strides(), b.strides());
 }
 // Conjugation and negation are never deferred here.
-bool never(const Tensor&) {
-  return false;
-}
-
 Scalar item(const Tensor& t) {
   return Scalar::fromIValue(IValue(t));
 }
@@ -80,7 +77,7 @@ bool equal(const Tensor& a, const Tensor& b) {
   });
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kInfoRecords[] = {
     {"aten::numel(Tensor self) -> int", WICK_KERNEL(numel), kNotDifferentiable | kAnyKind},
     {"aten::dim(Tensor self) -> int", WICK_KERNEL(dim), kNotDifferentiable | kAnyKind},
     {"aten::size.int(Tensor self, int dim) -> int", WICK_KERNEL(sizeAt),
@@ -142,7 +139,7 @@ const OperatorRecord kRecords[] = {
      WICK_LAMBDA([](DType a, DType b) { return promoteTypes(a, b); }), kNotDifferentiable},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kInfoRegistered(kInfoRecords);
 
 }  // namespace
 

@@ -31,7 +31,7 @@ constexpr Kernel kForward = &refuse<Needs::ForwardMode>;
 #define WICK_STATISTICS \
   "(Tensor input, Tensor mean, Tensor invstd, Tensor? running_mean, Tensor? running_var, float "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kOtherBackendsRecords[] = {
     {"aten::_fused_dropout(Tensor self, float p, Generator? generator=None) -> (Tensor, Tensor)",
      kCuda, kNondeterministic},
     {"aten::_masked_scale(Tensor self, Tensor mask, float scale) -> Tensor", kCuda},
@@ -70,7 +70,7 @@ constexpr OperatorRecord kRecords[] = {
      &refuse<Needs::HalfComplex>},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kOtherBackendsRegistered(kOtherBackendsRecords);
 
 template <Needs... kNeeds>
 const char* reasonOf(Kernel kernel) {

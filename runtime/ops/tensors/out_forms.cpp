@@ -92,7 +92,7 @@ namespace {
   "Tensor(a!) " x ", Tensor(b!) " y ", Tensor(c!) " z ") -> (Tensor(a!) " x ", Tensor(b!) " y \
   ", Tensor(c!) " z ")"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kOutFormsRecords[] = {
     WICK_OUT_FORM("aten::_linalg_det.result(Tensor A, *, " WICK_WRITTEN3("result", "LU", "pivots")),
     WICK_OUT_FORM("aten::_linalg_eigh.eigenvalues(Tensor A, str UPLO=\"L\", bool compute_v=True, "
                   "*, " WICK_WRITTEN2("eigenvalues", "eigenvectors")),
@@ -193,8 +193,8 @@ constexpr OperatorRecord kRecords[] = {
                   "(Tensor(a!) solution, Tensor(b!) cloned_coefficient)"),
 };
 
-const RegisterOperators registered(kRecords);
-const RegisterOutForms out_forms(kRecords);
+const RegisterOperators kOutFormsRegistered(kOutFormsRecords);
+const RegisterOutForms out_forms(kOutFormsRecords);
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "core/device_backend.h"
 #include "core/number_range.h"
 #include "core/scalar.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/typed.h"
 
@@ -226,10 +227,6 @@ DimVector tensorToList(const Tensor& t) {
 
 // ---- attributes ----
 
-bool never(const Tensor&) {
-  return false;
-}
-
 #define WICK_TENSOR_OF(type)                                                                  \
   {"aten::tensor." type "(" type                                                              \
    " t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", \
@@ -248,7 +245,7 @@ bool never(const Tensor&) {
         WICK_LAMBDA([](const Tensor& t) { return t.kind() == (which); }), kAnyKind \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kPrimTensorsRecords[] = {
     {"aten::Int.Tensor(Tensor a) -> int", WICK_KERNEL(intOf)},
     {"aten::Float.Tensor(Tensor a) -> float", WICK_KERNEL(floatOf)},
     {"aten::Bool.Tensor(Tensor a) -> bool", WICK_KERNEL(boolOf)},
@@ -309,7 +306,7 @@ const OperatorRecord kRecords[] = {
     WICK_NEVER("is_xla"),
     WICK_NEVER("is_xpu"),
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kPrimTensorsRegistered(kPrimTensorsRecords);
 
 }  // namespace
 

@@ -526,7 +526,7 @@ Tensor blockDiag(std::vector<Tensor> tensors) {
   "ScalarType? dtype=" dtype ", Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define WICK_OPTIONS WICK_OPTIONS_OF("None")
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kRangesRecords[] = {
     {"aten::arange(Scalar end, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<4, WICK_KERNEL(arangeEnd)>), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
@@ -615,7 +615,7 @@ const OperatorRecord kRecords[] = {
     {"aten::block_diag(Tensor[] tensors) -> Tensor", WICK_KERNEL(blockDiag), kOutForm},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRangesRegistered(kRangesRecords);
 
 }  // namespace
 

@@ -1,14 +1,11 @@
 // Questions about a tensor's memory, and assertions on tensors.
 #include "runtime/ops/call.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
 
 namespace wick::ops {
 
 namespace {
-
-bool never(const Tensor&) {
-  return false;
-}
 
 // 0: none; 1: yes, a dimension repeats; 2: the strides do not tell.
 int64_t internalOverlap(const Tensor& self) {
@@ -61,7 +58,7 @@ void save(const IValue&, const std::string& filename) {
                     filename);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kStateRecords[] = {
     {"aten::_version(Tensor self) -> int",
      WICK_LAMBDA([](const Tensor& t) { return static_cast<int64_t>(t.storage()->version()); }),
      kNotDifferentiable | kNondeterministic},
@@ -89,7 +86,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::save(t item, str filename) -> ()", WICK_KERNEL(save), kSideEffects},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kStateRegistered(kStateRecords);
 
 }  // namespace
 

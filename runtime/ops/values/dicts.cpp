@@ -149,7 +149,7 @@ IValue empty() {
   return IValue(makeRef<DictObject>(types::String(), types::Tensor()));
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kDictsRecords[] = {
     {"aten::dict() -> Dict(str, Tensor)", WICK_KERNEL(empty)},
     WICK_DICT("str"),
     WICK_DICT("int"),
@@ -158,7 +158,7 @@ const OperatorRecord kRecords[] = {
     WICK_DICT("complex"),
     WICK_DICT("Tensor"),
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kDictsRegistered(kDictsRecords);
 
 }  // namespace
 

@@ -321,7 +321,7 @@ DimVector rangeList(int64_t n) {
     "prim::min." type "_list(" type "[] l, " type "[] r) -> " type "[]", WICK_KERNEL(smallerList) \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kListsRecords[] = {
     {"aten::len.t(t[] a) -> int", WICK_KERNEL(length)},
     {"aten::len.any(Any[] a) -> int", WICK_KERNEL(length)},
     {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", WICK_KERNEL(getItem)},
@@ -371,7 +371,7 @@ const OperatorRecord kRecords[] = {
     {"aten::sum.complex(complex[] self) -> complex", WICK_KERNEL(sumComplexes)},
     {"prim::rangelist(int n) -> int[]", WICK_KERNEL(rangeList)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kListsRegistered(kListsRecords);
 
 }  // namespace
 

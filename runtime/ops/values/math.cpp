@@ -188,7 +188,7 @@ F logScalars(const Scalar& a, const Scalar& b) {
 #define WICK_LOG_BASE(a, b, result, A, B) \
   { "aten::log." a "_" b "(" a " a, " b " b) -> " result, kApply<LogBase, A, B> }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kMathRecords[] = {
     WICK_CMATH("sqrt", "complex", Sqrt),
     WICK_CMATH("exp", "complex", Exp),
     WICK_CMATH("log", "complex", Log),
@@ -262,8 +262,8 @@ const OperatorRecord kRecords[] = {
      WICK_LAMBDA([](C a) { return std::isfinite(a.real()) && std::isfinite(a.imag()); })},
 };
 // The front end's name for math.fabs.
-const OperatorAlias kAliases[] = {{"prim::fabs", "aten::fabs"}};
-const RegisterOperators registered(kRecords, kAliases);
+const OperatorAlias kMathAliases[] = {{"prim::fabs", "aten::fabs"}};
+const RegisterOperators kMathRegistered(kMathRecords, kMathAliases);
 
 }  // namespace
 

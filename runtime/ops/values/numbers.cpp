@@ -311,7 +311,7 @@ int64_t truncDiv(int64_t a, int64_t b) {
         kApply<MakeComplex<A, B_>, A, B_>                                         \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kNumbersRecords[] = {
     WICK_REAL("add", "int", "float", Add),
     WICK_COMPLEX("add", "complex", Add),
     {"aten::add(Scalar a, Scalar b) -> Scalar", kApply<Numeric<Add>, S, S>},
@@ -414,7 +414,7 @@ const OperatorRecord kRecords[] = {
     {"aten::__range_length(int lo, int hi, int step) -> int", WICK_KERNEL(rangeLength)},
     {"aten::__derive_index(int index, int start, int step) -> int", WICK_KERNEL(deriveIndex)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kNumbersRegistered(kNumbersRecords);
 
 }  // namespace
 

@@ -177,7 +177,7 @@ void raise(const std::string& message, const std::optional<std::string>& class_n
   throw RuntimeError(message, name.substr(name.rfind('.') + 1));
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kPrimValuesRecords[] = {
     {"aten::ord(str string) -> int", WICK_KERNEL(ord)},
     {"aten::chr(int i) -> str", WICK_KERNEL(chr)},
     {"aten::hex(int i) -> str", WICK_KERNEL(hex)},
@@ -237,7 +237,7 @@ const OperatorRecord kRecords[] = {
     {"aten::has_torch_function(...) -> bool", neverOf},
     {"prim::TimePoint() -> int", WICK_KERNEL(timePoint), kSideEffects},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kPrimValuesRegistered(kPrimValuesRecords);
 
 }  // namespace
 

@@ -466,7 +466,7 @@ std::string expandTabs(Str s, I tab) {
         WICK_KERNEL(function)                                                   \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kStringsRecords[] = {
     {"aten::len.str(str s) -> int", WICK_LAMBDA([](Str s) { return static_cast<I>(s.size()); })},
     {"aten::add.str(str a, str b) -> str", WICK_KERNEL(concat)},
     {"aten::mul.str_int(str a, int b) -> str", WICK_KERNEL(repeat)},
@@ -529,7 +529,7 @@ const OperatorRecord kRecords[] = {
     {"aten::zfill(str self, int width) -> str", WICK_KERNEL(zfill)},
     {"aten::expandtabs(str self, int tabsize=8) -> str", WICK_KERNEL(expandTabs)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kStringsRegistered(kStringsRecords);
 
 }  // namespace
 

@@ -37,12 +37,12 @@ Tensor chunkCat(const std::vector<Tensor>& tensors, int64_t dim, int64_t num_chu
   return ops::cat(parts, d + 1);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kChunkCatRecords[] = {
     {"aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", WICK_KERNEL(chunkCat),
      kOutForm},
 };
 
-const RegisterOperators kRegistered(kRecords);
+const RegisterOperators kChunkCatRegistered(kChunkCatRecords);
 
 }  // namespace
 }  // namespace wick

@@ -164,7 +164,7 @@ Tensor seated(const Tensor& self, const Tensor& source) {
   return source.clone();
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kCopiesRecords[] = {
     {"aten::set.source_Tensor(Tensor self, Tensor source) -> Tensor", WICK_KERNEL(seated)},
     {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
      "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
@@ -248,7 +248,7 @@ const OperatorRecord kRecords[] = {
      kNotDifferentiable | kChangesMetadata},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kCopiesRegistered(kCopiesRecords);
 
 }  // namespace
 

@@ -177,7 +177,7 @@ void einsumSublist(CallFrame& frame) {
   frame.results[0] = IValue(kEinsum(equation, operands, IValue()));
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kFunctionalCopiesRecords[] = {
     {"aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", WICK_KERNEL(copyOf)},
     {"aten::resize(Tensor self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor",
      WICK_KERNEL(resized)},
@@ -225,7 +225,7 @@ constexpr OperatorRecord kRecords[] = {
     {"prim::abs(Tensor x) -> Tensor", WICK_LAMBDA([](const Tensor& t) { return abs(t); })},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kFunctionalCopiesRegistered(kFunctionalCopiesRecords);
 
 }  // namespace
 

@@ -430,7 +430,7 @@ Tensor channelShuffle(const Tensor& self, int64_t groups) {
   return self.reshape(split).transpose(1, 2).clone(MemoryFormat::Contiguous).view(self.sizes());
 }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kJoiningRecords[] = {
     {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
      shapes::concatenated},
     {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
@@ -474,13 +474,13 @@ const OperatorRecord kRecords[] = {
      kNoFlags, shapes::likeFirst},
 };
 
-const OperatorAlias kAliases[] = {
+const OperatorAlias kJoiningAliases[] = {
     {"aten::concat", "aten::cat"},
     {"aten::concatenate", "aten::cat"},
     {"aten::row_stack", "aten::vstack"},
 };
 
-const RegisterOperators registered(kRecords, kAliases);
+const RegisterOperators kJoiningRegistered(kJoiningRecords, kJoiningAliases);
 
 }  // namespace
 

@@ -175,7 +175,7 @@ struct CopyAll<F> {
   }
 };
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kSplitsRecords[] = {
     {"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", WICK_KERNEL(unbind),
      kNoFlags, shapes::unbound},
     {"aten::split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
@@ -221,7 +221,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(CopyAll<&splitSizes>::call), kNoFlags, shapes::parts},
 };
 
-const RegisterOperators registered(kRecords);
+const RegisterOperators kSplitsRegistered(kSplitsRecords);
 
 }  // namespace
 

@@ -461,7 +461,7 @@ struct CopyOf<F> {
         WICK_KERNEL(InPlaceOf<&function>::call), kChangesMetadata \
   }
 
-const OperatorRecord kRecords[] = {
+const OperatorRecord kViewsRecords[] = {
     {"aten::view(Tensor(a) self, int[] size) -> Tensor(a)", WICK_KERNEL(view), kNoFlags,
      shapes::view},
     WICK_VIEW("view", ".dtype", ", ScalarType dtype", viewDType, nullptr),
@@ -570,11 +570,11 @@ const OperatorRecord kRecords[] = {
      WICK_COPY_KERNEL(slice), kNoFlags, shapes::sliced},
 };
 
-const OperatorAlias kAliases[] = {
+const OperatorAlias kViewsAliases[] = {
     {"aten::moveaxis", "aten::movedim"},
 };
 
-const RegisterOperators registered(kRecords, kAliases);
+const RegisterOperators kViewsRegistered(kViewsRecords, kViewsAliases);
 
 }  // namespace
 

@@ -71,12 +71,12 @@ int64_t cudaVersion() {
   return -1;
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kBoxesRecords[] = {
     {"torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      WICK_KERNEL(nms), kNotDifferentiable},
     {"torchvision::_cuda_version() -> int", WICK_KERNEL(cudaVersion), kNotDifferentiable},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kBoxesRegistered(kBoxesRecords);
 
 }  // namespace
 

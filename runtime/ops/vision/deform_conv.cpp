@@ -326,14 +326,14 @@ Gradients deformConvBackward(const Tensor& grad, const Tensor& input, const Tens
   "int "                                                                                        \
   "dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) -> "
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kDeformConvRecords[] = {
     {"torchvision::deform_conv2d(Tensor input, Tensor weight, " WICK_NUMBERS "Tensor",
      WICK_KERNEL(deformConv)},
     {"torchvision::_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, " WICK_NUMBERS
      "(Tensor, Tensor, Tensor, Tensor, Tensor)",
      WICK_KERNEL(deformConvBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kDeformConvRegistered(kDeformConvRecords);
 
 }  // namespace
 

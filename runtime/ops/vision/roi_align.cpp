@@ -164,7 +164,7 @@ Tensor psRoiAlignBackward(const Tensor& grad, const Tensor& rois, const Tensor& 
   return unpooled(kPsBackward, grad, rois, &channel, scale, e, sampling_ratio);
 }
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kRoiAlignRecords[] = {
     {"torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, "
      "int "
      "pooled_width, int sampling_ratio, bool aligned) -> Tensor",
@@ -181,7 +181,7 @@ constexpr OperatorRecord kRecords[] = {
      "channels, int height, int width) -> Tensor",
      WICK_KERNEL(psRoiAlignBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRoiAlignRegistered(kRoiAlignRecords);
 
 }  // namespace
 

@@ -199,7 +199,7 @@ Tensor psRoiPoolBackward(const Tensor& grad, const Tensor& rois, const Tensor& m
   ", float spatial_scale, int pooled_height, int pooled_width, int batch_size, int channels, int " \
   "height, int width) -> Tensor"
 
-constexpr OperatorRecord kRecords[] = {
+constexpr OperatorRecord kRoiPoolRecords[] = {
     {"torchvision::roi_pool" WICK_POOL, WICK_KERNEL(roiPool)},
     {"torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax" WICK_BACK,
      WICK_KERNEL(roiPoolBackward)},
@@ -208,7 +208,7 @@ constexpr OperatorRecord kRecords[] = {
      "channel_mapping" WICK_BACK,
      WICK_KERNEL(psRoiPoolBackward)},
 };
-const RegisterOperators registered(kRecords);
+const RegisterOperators kRoiPoolRegistered(kRoiPoolRecords);
 
 }  // namespace
 

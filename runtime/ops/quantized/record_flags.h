@@ -1,0 +1,10 @@
+// What the records of most quantized operators say.
+#pragma once
+
+#include "ir/operator.h"
+
+namespace wick::ops::quantized {
+
+inline constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
+
+}  // namespace wick::ops::quantized
