@@ -338,7 +338,7 @@ class InterfaceType : public Type {
   const std::string& name() const { return name_; }
   bool isModule() const { return is_module_; }
   const std::vector<std::shared_ptr<Function>>& methods() const { return methods_; }
-  const Function* findMethod(const std::string& name) const;
+  Function* findMethod(const std::string& name) const;
   void addMethod(std::shared_ptr<Function> method) { methods_.push_back(std::move(method)); }
   // Leaves only the name; see ClassType::dissolve().
   void dissolve() { methods_.clear(); }

@@ -225,7 +225,7 @@ std::optional<size_t> TupleType::fieldIndex(const std::string& field) const {
   return findByName(*this, fields_, field);
 }
 
-const Function* InterfaceType::findMethod(const std::string& name) const {
+Function* InterfaceType::findMethod(const std::string& name) const {
   const auto found = findByName(*this, methods_, name);
   return found ? methods_[*found].get() : nullptr;
 }
@@ -240,10 +240,7 @@ bool InterfaceType::isSubtypeOf(const Type& other, std::string* why) const {
       }
       return false;
     }
-    auto find = [&](const std::string& method) -> Function* {
-      const auto found = findByName(*this, methods_, method);
-      return found ? methods_[*found].get() : nullptr;
-    };
+    auto find = [&](const std::string& method) { return findMethod(method); };
     return InterfaceQuestions::ask(
         *this, *wanted, [&] { return offersMethods("interface", name_, *wanted, find, why); });
   }

@@ -17,11 +17,7 @@ namespace wick {
 
 Function* findMethodOf(const TypePtr& type, const std::string& name) {
   if (const auto* object = type->as<ClassType>()) return object->findMethod(name);
-  if (const auto* interface = type->as<InterfaceType>()) {
-    for (const auto& method : interface->methods()) {
-      if (method->name() == name) return method.get();
-    }
-  }
+  if (const auto* interface = type->as<InterfaceType>()) return interface->findMethod(name);
   return nullptr;
 }
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 cat <<'PLAN'
 Setting up Wick in three steps:
   1. install Debian's packages that are not there yet (tools/install_deps.sh): about a minute, 2 GB
-  2. build torchscript-cli from source: ten to twenty minutes on two cores, at once when nothing changed
+  2. build torchscript-cli from source: about ten minutes on two cores, at once when nothing changed
   3. read a picture of a digit with a shipped model
 PLAN
 tools/install_deps.sh
