@@ -1,4 +1,4 @@
-// What the records of most quantized operators say.
+// Flags that the records of most quantized operators have.
 #pragma once
 
 #include "ir/operator.h"
