@@ -17,7 +17,8 @@ namespace wick {
 template <class T>
 struct CountedAllocator {
   // std::vector packs several of them into a word: threads that write neighbours would lose some.
-  static_assert(!std::is_same_v<T, bool>, "a CountedVector of bool is no array: take uint8_t or a struct");
+  static_assert(!std::is_same_v<T, bool>,
+                "a CountedVector of bool is no array: take uint8_t or a struct");
   using value_type = T;
 
   CountedAllocator() = default;

@@ -72,6 +72,7 @@ enum OperatorFlags : uint32_t {
                                 // PyTorch writes it, does not say so
   kChangesMetadata = 1 << 7,    // what it writes gets other sizes, strides, memory or history too
 };
+// Operators with both derived forms.
 inline constexpr uint32_t kBothForms = kInplaceForm | kOutForm;
 
 struct OperatorRecord {

@@ -1,6 +1,6 @@
 """Several sources compiled as one, which takes half the time: each has the same headers and templates.
 
-Names in anonymous namespaces must differ within a room, then. Messages of the compiler and debuggers name the
+Names in anonymous namespaces must therefore differ within a folder. Messages of the compiler and debuggers name the
 sources themselves.
 """
 
@@ -54,10 +54,12 @@ def _joined(library, sources, apart):
         if source not in sources:
             fail("%s is no source of %s" % (source, library))
     folders = {}
+    plain = []
     for source in sorted(sources):
         if source.endswith(".cpp") and source[0] not in "/:@" and source not in apart:
             folders.setdefault(_folder(source), []).append(source)
-    plain = [source for source in sources if source not in [s for f in folders.values() for s in f]]
+        else:
+            plain.append(source)
     units = []
     single = []
     for folder, members in folders.items():
@@ -86,5 +88,8 @@ def cc_library(name, srcs = [], apart = [], **arguments):
     """A library whose sources are compiled in units; those of `apart` are compiled alone."""
 
     # GCC takes joined sources for headers, whose types may not have members of unnamed namespaces.
-    copts = arguments.pop("copts", []) + ["-Wno-subobject-linkage"]
+    copts = arguments.pop("copts", []) + select({
+        "//core:clang": [],  # which joins none
+        "//conditions:default": ["-Wno-subobject-linkage"],
+    })
     native.cc_library(name = name, srcs = _joined(name, srcs, apart), copts = copts, **arguments)

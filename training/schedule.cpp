@@ -100,17 +100,17 @@ double annealed(bool cosine, double start, double end, double part) {
   return end + (start - end) / 2.0 * (std::cos(kPi * part) + 1);
 }
 
-IValue writtenNumber(int64_t v) {
+IValue writtenSetting(int64_t v) {
   return v;
 }
-IValue writtenNumber(double v) {
+IValue writtenSetting(double v) {
   return v;
 }
-IValue writtenNumber(bool v) {
+IValue writtenSetting(bool v) {
   return v;
 }
 // PyTorch counts how often each one occurs.
-IValue writtenNumber(const std::vector<int64_t>& v) {
+IValue writtenSetting(const std::vector<int64_t>& v) {
   auto counts = makeRef<DictObject>(types::Int(), types::Int());
   for (int64_t milestone : v) {
     counts->set(milestone, static_cast<int64_t>(std::ranges::count(v, milestone)));
@@ -357,7 +357,7 @@ IValue Scheduler::stateDict() const {
   std::visit(
       [&](auto& known) {
         forEachField(known, [&](const char* name, const auto& field) {
-          state->set(IValue(name), writtenNumber(field));
+          state->set(IValue(name), writtenSetting(field));
         });
       },
       rule);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kPoints =
 #include "runtime/cuda/grid_points.inc"
+#include "runtime/ops/layers/util.h"
     ;
 
 // The result at each point of each channel.
@@ -98,10 +99,6 @@ extern "C" __global__ void __launch_bounds__(256) gridParts(const __grid_constan
 }}
 )";
 
-Tensor widenedRowMajor(const Tensor& t) {
-  return (isReducedFloat(t.dtype()) ? t.to(DType::Float) : t).contiguous();
-}
-
 struct Task {
   IntSpan sizes;  // of the input
   const Tensor& grid;
@@ -137,7 +134,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   ops::checkGrid(op, input, grid, interpolation, padding, spatial);
   WICK_CHECK(isFloating(input.dtype()), "\"{}\" not implemented for '{}'", op,
              scalarTypeName(input.dtype()));
-  const Tensor x = widenedRowMajor(input), at = widenedRowMajor(grid);
+  const Tensor x = widened(input).contiguous(), at = widened(grid).contiguous();
   const DimVector sizes = ops::sizesOfSamples(input.sizes(), grid);
   const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   if (out.numel() > 0) {
@@ -158,7 +155,7 @@ Tensor inputGradient(const Tensor& grad, const DimVector& sizes, const Tensor& g
                      int64_t interpolation, int64_t padding, bool align) {
   const char* op = "grid_sampler_input_gradient";
   const int64_t spatial = sizes.size() == 5 ? 3 : 2;
-  const Tensor g = widenedRowMajor(grad), at = grid.to(g.dtype()).contiguous();
+  const Tensor g = widened(grad).contiguous(), at = grid.to(g.dtype()).contiguous();
   const Tensor out = Tensor::zeros(sizes, g.dtype(), g.device());
   ops::checkGrid(op, out.to(grid.dtype()), grid, interpolation, padding, spatial);
   const int64_t points = ops::pointsOfGrid(op, grad, grid, sizes);
@@ -177,7 +174,7 @@ Tensor gridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
   const int64_t spatial = input.dim() == 5 ? 3 : 2;
   ops::checkGrid(op, input, grid, interpolation, padding, spatial);
   const int64_t points = ops::pointsOfGrid(op, grad, grid, input.sizes());
-  const Tensor x = widenedRowMajor(input), at = widenedRowMajor(grid),
+  const Tensor x = widened(input).contiguous(), at = widened(grid).contiguous(),
                g = grad.to(x.dtype()).contiguous();
   const Tensor out = Tensor::zeros(at.sizes(), at.dtype(), at.device());
   if (out.numel() > 0) {

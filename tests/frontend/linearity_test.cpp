@@ -39,9 +39,9 @@ TEST_P(Linearity, TwentyThousandLines) {
   const std::string eighth = GetParam().make(2'500);
   const std::string whole = GetParam().make(20'000);
   compileSource("def main(t: Tensor):\n    return torch.relu(t + 1)\n");  // fills the registry
-  // Eight times the lines take somewhat more time than eight compilations, because of caches; what is
-  // quadratic takes eight times as much. Noise only adds, so the shortest of the runs counts. They take
-  // turns, so that a slow moment meets both.
+  // One long program takes a little more time than eight short ones, because of caches. A quadratic step takes
+  // eight times as much. Noise only adds, so the shortest of the runs counts. They take turns, so that a slow
+  // moment meets both.
   double small = std::numeric_limits<double>::infinity();
   double large = small;
   const auto proportional = [&] { return large < 3 * small + 0.2; };

@@ -89,7 +89,7 @@ Tensor nonzeroKernel(const Tensor& self) {
 
 // One index vector a dimension; a zero-dim tensor counts as one element.
 std::vector<Tensor> nonzeroEach(const Tensor& self) {
-  Tensor positions = nonzeroPositions(self.dim() == 0 ? self.unsqueeze(0) : self);
+  Tensor positions = nonzeroPositions(atLeast1d(self));
   std::vector<Tensor> out;
   for (int64_t d = 0; d < positions.sizes()[1]; ++d) out.push_back(positions.select(1, d));
   return out;

@@ -13,6 +13,10 @@
 
 namespace wick::ops {
 
+void failValue(const std::string& message) {
+  throw RuntimeError(message, "ValueError");
+}
+
 namespace {
 
 // What one field may take: beyond this a program has gone wrong.
@@ -26,10 +30,6 @@ std::string utf8(uint32_t code) {
   if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), tail(0)};
   if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), tail(6), tail(0)};
   return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
-}
-
-[[noreturn]] void failValue(const std::string& message) {
-  throw RuntimeError(message, "ValueError");
 }
 
 [[noreturn]] void failCode(char code, const char* type) {

@@ -9,6 +9,9 @@
 
 namespace wick::ops {
 
+// Throws RuntimeError of class ValueError.
+[[noreturn]] void failValue(const std::string& message);
+
 // [[fill]align][sign][#][0][width][grouping][.precision][type], taken apart.
 struct FormatSpec {
   std::string fill = " ";  // one character, in UTF-8

@@ -8,6 +8,7 @@
 
 #include "core/budget.h"
 #include "runtime/ops/arithmetic.h"
+#include "runtime/ops/python/format_spec.h"
 #include "runtime/ops/typed.h"
 #include "runtime/ops/values/text.h"
 
@@ -18,10 +19,6 @@ namespace {
 using I = int64_t;
 using F = double;
 using C = Complex;
-
-[[noreturn]] void refuseValue(const std::string& message) {
-  throw RuntimeError(message, "ValueError");
-}
 
 // ---- int ----
 
@@ -37,9 +34,9 @@ int digitOf(char c) {
 
 // Python's int(text, base): base 0 reads the prefix that literals have.
 I intOfBase(const std::string& text, I base) {
-  if (base != 0 && (base < 2 || base > 36)) refuseValue("int() base must be >= 2 and <= 36, or 0");
+  if (base != 0 && (base < 2 || base > 36)) failValue("int() base must be >= 2 and <= 36, or 0");
   auto fail = [&] {
-    refuseValue(fmt::format("invalid literal for int() with base {}: {}", base, quoteString(text)));
+    failValue(fmt::format("invalid literal for int() with base {}: {}", base, quoteString(text)));
   };
   std::string_view rest = stripSpace(text);
   bool negative = rest.starts_with('-');
@@ -110,7 +107,7 @@ F roundFloat(F a, I digits) {
 }
 
 I powerModulo(I a, I b, I modulus) {
-  if (modulus == 0) refuseValue("pow() 3rd argument cannot be 0");
+  if (modulus == 0) failValue("pow() 3rd argument cannot be 0");
   using Wide = __int128;
   auto reduce = [&](Wide v) {
     Wide r = v % modulus;
@@ -130,7 +127,7 @@ I powerModulo(I a, I b, I modulus) {
       std::swap(r0 -= q * r1, r1);
       std::swap(t0 -= q * t1, t1);
     }
-    if (r0 != 1) refuseValue("base is not invertible for the given modulus");
+    if (r0 != 1) failValue("base is not invertible for the given modulus");
     base = reduce(t0 % limit);
   }
   Wide out = reduce(1);
@@ -148,7 +145,7 @@ I truncated(F a) {
 }
 
 I squareRoot(I n) {
-  if (n < 0) refuseValue("isqrt() argument must be nonnegative");
+  if (n < 0) failValue("isqrt() argument must be nonnegative");
   I root = static_cast<I>(std::sqrt(static_cast<F>(n)));
   auto square = [](I v) { return static_cast<__int128>(v) * v; };
   while (square(root) > n) --root;
@@ -163,8 +160,8 @@ I leastMultiple(I a, I b) {
 }
 
 void checkCounts(const char* op, I n, I k) {
-  if (n < 0) refuseValue(fmt::format("{}: n must be a non-negative integer", op));
-  if (k < 0) refuseValue(fmt::format("{}: k must be a non-negative integer", op));
+  if (n < 0) failValue(fmt::format("{}: n must be a non-negative integer", op));
+  if (k < 0) failValue(fmt::format("{}: k must be a non-negative integer", op));
 }
 // The quotient must not wrap on its way, so that a result of more than 64 bits is refused.
 I combinations(I n, I k) {
@@ -242,7 +239,7 @@ F exactSum(const IValue& list) {
 F distance(const IValue& p, const IValue& q) {
   const std::vector<IValue>& a = p.elements();
   const std::vector<IValue>& b = q.elements();
-  if (a.size() != b.size()) refuseValue("both points must have the same number of dimensions");
+  if (a.size() != b.size()) failValue("both points must have the same number of dimensions");
   F out = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     out = std::hypot(out, a[i].numberToDouble() - b[i].numberToDouble());
@@ -268,7 +265,7 @@ F productOfFloats(const IValue& list, F start) {
 }
 
 bool isClose(F a, F b, F relative, F absolute) {
-  if (relative < 0 || absolute < 0) refuseValue("tolerances must be non-negative");
+  if (relative < 0 || absolute < 0) failValue("tolerances must be non-negative");
   if (a == b) return true;
   if (std::isinf(a) || std::isinf(b)) return false;
   F difference = std::fabs(a - b);

@@ -1,4 +1,4 @@
-// What random operators check on every device, and what their records say.
+// Checks of random operators, for every device, and flags of their records.
 #pragma once
 
 #include "core/error.h"
