@@ -76,17 +76,21 @@ std::optional<std::vector<int64_t>> fit(const std::vector<const Term*>& terms,
                                         const std::vector<int64_t>& numbers) {
   constexpr size_t kRows = 48;
   const size_t width = terms.size(), count = std::min(numbers.size(), kRows);
-  std::vector<std::vector<long double>> rows;
+  const size_t stride = width + 1;
+  // One allocation: thousands of fits are tried.
+  std::vector<long double> rows(count * stride);
+  const auto at = [&](size_t row, size_t column) -> long double& {
+    return rows[row * stride + column];
+  };
   for (size_t r = 0; r < count; ++r) {
     const size_t i = count > 1 ? r * (numbers.size() - 1) / (count - 1) : 0;
-    std::vector<long double>& row = rows.emplace_back();
     long double largest = 1;
-    for (const Term* t : terms) {
-      row.push_back(static_cast<long double>(t->values[i]));
-      largest = std::max(largest, std::fabs(row.back()));
+    for (size_t t = 0; t < width; ++t) {
+      at(r, t) = static_cast<long double>(terms[t]->values[i]);
+      largest = std::max(largest, std::fabs(at(r, t)));
     }
-    row.push_back(static_cast<long double>(numbers[i]));
-    for (long double& v : row) v /= largest;
+    at(r, width) = static_cast<long double>(numbers[i]);
+    for (size_t c = 0; c <= width; ++c) at(r, c) /= largest;
   }
   // By Gauss and Jordan, term after term.
   std::vector<size_t> pivots(width, count);
@@ -94,21 +98,21 @@ std::optional<std::vector<int64_t>> fit(const std::vector<const Term*>& terms,
   for (size_t t = 0; t < width && next < count; ++t) {
     size_t best = next;
     for (size_t r = next; r < count; ++r) {
-      if (std::fabs(rows[r][t]) > std::fabs(rows[best][t])) best = r;
+      if (std::fabs(at(r, t)) > std::fabs(at(best, t))) best = r;
     }
-    if (std::fabs(rows[best][t]) < 1e-12L) continue;
-    std::swap(rows[next], rows[best]);
+    if (std::fabs(at(best, t)) < 1e-12L) continue;
+    if (best != next) std::swap_ranges(&at(next, 0), &at(next, 0) + stride, &at(best, 0));
     for (size_t r = 0; r < count; ++r) {
-      if (r == next) continue;
-      const long double factor = rows[r][t] / rows[next][t];
-      for (size_t c = t; c <= width; ++c) rows[r][c] -= factor * rows[next][c];
+      if (r == next || at(r, t) == 0) continue;
+      const long double factor = at(r, t) / at(next, t);
+      for (size_t c = t; c <= width; ++c) at(r, c) -= factor * at(next, c);
     }
     pivots[t] = next++;
   }
   std::vector<int64_t> coefficients(width, 0);
   for (size_t t = 0; t < width; ++t) {
     if (pivots[t] == count) continue;
-    const long double c = std::round(rows[pivots[t]][width] / rows[pivots[t]][t]);
+    const long double c = std::round(at(pivots[t], width) / at(pivots[t], t));
     if (!(std::fabs(c) < 1e15L)) return std::nullopt;
     coefficients[t] = static_cast<int64_t>(c);
   }

@@ -1,7 +1,7 @@
 """Several sources compiled as one, which takes half the time: each has the same headers and templates.
 
-Names in anonymous namespaces must therefore differ within a folder. Messages of the compiler and debuggers name the
-sources themselves.
+Names in anonymous namespaces must therefore differ within a folder; tests have a namespace for each source. Messages of
+the compiler and debuggers name the sources themselves.
 """
 
 # A change of one source compiles its unit again: some ten seconds.
@@ -46,9 +46,7 @@ def _joined(library, sources, apart):
       sources: its srcs.
       apart: sources that are compiled alone: ones that take long, and ones with options of their own.
     """
-
-    # Tests name their helpers as they like.
-    if type(sources) != "list" or native.package_name().startswith("tests/"):
+    if type(sources) != "list":
         return sources
     for source in apart:
         if source not in sources:
@@ -84,12 +82,21 @@ def _joined(library, sources, apart):
         "//conditions:default": units,
     })
 
-def cc_library(name, srcs = [], apart = [], **arguments):
-    """A library whose sources are compiled in units; those of `apart` are compiled alone."""
+def _with_units(arguments):
+    """The arguments of a C++ rule, with its sources in units; those of `apart` are compiled alone."""
+    result = dict(arguments)
+    apart = result.pop("apart", [])
+    result["srcs"] = _joined(arguments["name"], arguments.get("srcs", []), apart)
 
     # GCC takes joined sources for headers, whose types may not have members of unnamed namespaces.
-    copts = arguments.pop("copts", []) + select({
+    result["copts"] = arguments.get("copts", []) + select({
         "//core:clang": [],  # which joins none
         "//conditions:default": ["-Wno-subobject-linkage"],
     })
-    native.cc_library(name = name, srcs = _joined(name, srcs, apart), copts = copts, **arguments)
+    return result
+
+def cc_library(**arguments):
+    native.cc_library(**_with_units(arguments))
+
+def cc_test(**arguments):
+    native.cc_test(**_with_units(arguments))

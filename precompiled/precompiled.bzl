@@ -2,7 +2,7 @@
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load(":joined.bzl", joined_library = "cc_library")
+load(":joined.bzl", joined_library = "cc_library", joined_test = "cc_test")
 
 # GCC takes the one whose macros are those of the file: -Os defines one of its own.
 _VARIANTS = {
@@ -109,8 +109,13 @@ def _with_header(arguments):
 def cc_library(**arguments):
     joined_library(**_with_header(arguments))
 
-def cc_binary(**arguments):
-    native.cc_binary(**_with_header(arguments))
+def cc_binary(testonly = False, tags = [], **arguments):
+    """A program. Measurements and checks that are run by hand are built only when they are named."""
+    native.cc_binary(
+        testonly = testonly,
+        tags = tags + (["manual"] if testonly else []),
+        **_with_header(arguments)
+    )
 
 def cc_test(**arguments):
-    native.cc_test(**_with_header(arguments))
+    joined_test(**_with_header(arguments))

@@ -17,11 +17,12 @@ declare -A about=(
   [pytorch]="script cases, optimizers and archives beside Debian's PyTorch"
   [asan]="tests of all rooms with address and undefined-behaviour sanitizers"
   [tsan]="tests of threads with the thread sanitizer"
+  [random]="programs that are run by hand; thousands of random graphs, groups and gradients"
   [fuzz]="fuzz targets with libFuzzer's coverage, 10,000 inputs each"
   [browser]="pictures of graphs in Chromium"
   [chroot]="README's two commands in a bare Debian 12: as root, as a user, again, without a network, on a full disk"
 )
-steps=(tidy compilers pytorch browser fuzz chroot tsan asan)
+steps=(tidy compilers pytorch browser random fuzz chroot tsan asan)
 
 packages() {
   local package missing=()
@@ -43,7 +44,7 @@ step_compilers() {
 step_pytorch() {
   packages python3-torch &&
     /usr/bin/python3 tests/scripts/record.py --check &&
-    bazel test --nocache_test_results //tests/training:optimizer_test //tests/python:all
+    bazel test --nocache_test_results //tests/training:training_test //tests/python:all
 }
 
 step_browser() {
@@ -60,6 +61,18 @@ step_browser() {
   colors=$(convert "$folder/graph.png" -unique-colors -format '%w' info:)
   echo "the picture has $colors colors"
   [ "$colors" -gt 10 ] && rm -rf "$folder"
+}
+
+step_random() {
+  local programs
+  programs=$(bazel query 'kind("cc_binary", //tests/...) except attr(name, libfuzzer, //tests/...)' 2>/dev/null) || return 1
+  bazel build $programs || return 1
+  bazel-bin/tests/optimizer/check_passes 2000 && bazel-bin/tests/optimizer/check_plans 2000 &&
+    bazel-bin/tests/optimizer/check_types 500 && bazel-bin/tests/codegen/check_fusion 2000 &&
+    bazel-bin/tests/codegen/check_fusion 1000 1 reductions && bazel-bin/tests/autograd/check_gradients 2000 &&
+    bazel-bin/tests/native/compare_native 2000 &&
+    WICK_GRAPHS_COUNT=300 bazel-bin/tests/autograd/autograd_test --gtest_filter=Graphs.AgreeOnRandomRegions &&
+    WICK_LAZY_COUNT=2000 bazel-bin/tests/lazy/random_test
 }
 
 step_fuzz() {

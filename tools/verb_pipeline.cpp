@@ -374,8 +374,8 @@ std::string tableOf(const Options& options, const Outcome& o) {
   if (plainIsFaster(o)) {
     text +=
         "Plain calls, one after the other, are predicted to be faster here than these stages: use "
-        "no "
-        "pipeline for this model on this machine.\n";
+        "no pipeline "
+        "for this model on this machine.\n";
   }
   return text + scalingTable(o.scaling);
 }

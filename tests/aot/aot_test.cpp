@@ -13,7 +13,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::aot_test {
 namespace {
 
 using namespace testing_aot;
@@ -608,4 +608,4 @@ TEST(AotTest, RefusesWhatItCannotCompile) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::aot_test

@@ -58,7 +58,7 @@ aot::BuildResult Workshop::add(const std::string& name, std::vector<aot::Entry> 
 std::string Workshop::compile(const std::string& compiler, const std::string& more) {
   library_ = folder_ + "/models.so";
   std::string command = fmt::format(
-      "cd '{}' && {} -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-math-errno "
+      "cd '{}' && {} -std=c++17 -O1 -march=x86-64-v3 -ffp-contract=off -fno-math-errno "
       "-fno-trapping-math -fno-strict-aliasing -fPIC -shared -Wall -Wextra -Werror {} -o models.so",
       folder_, compiler, more);
   for (const std::string& source : sources_) command += " " + source;

@@ -11,7 +11,7 @@
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/onednn.h"
 
-namespace wick {
+namespace wick::convolution_test {
 namespace {
 
 struct Case {
@@ -197,4 +197,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{{1, 16, 1, 1}, {16, 16, 3, 3}, 1, 1}));
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::convolution_test

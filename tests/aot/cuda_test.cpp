@@ -19,7 +19,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::cuda_test {
 namespace {
 
 using testing::AllOf;
@@ -692,4 +692,4 @@ TEST_F(CudaAotRunTest, KernelsComplain) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::cuda_test

@@ -12,7 +12,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::decided_test {
 namespace {
 
 using namespace testing_aot;
@@ -353,4 +353,4 @@ TEST(DecidedTest, DistinctValuesAndBoxes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::decided_test

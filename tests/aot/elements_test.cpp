@@ -7,7 +7,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::elements_test {
 namespace {
 
 using namespace testing_aot;
@@ -547,4 +547,4 @@ TEST(AotElementsTest, ElementsRaise) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::elements_test

@@ -7,7 +7,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::loops_test {
 namespace {
 
 using namespace testing_aot;
@@ -463,4 +463,4 @@ TEST(AotLoopsTest, RefusesWhatItCannotCompile) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::loops_test

@@ -7,7 +7,7 @@
 #include "aot/pack_weights.h"
 #include "core/tensor.h"
 
-namespace wick::aot {
+namespace wick::aot::packed_weights_test {
 namespace {
 
 constexpr int64_t kRows = 8, kInner = 10, kColumns = 22;
@@ -109,4 +109,4 @@ TEST(PackedWeights, AWeightThatReachesBehindItsBufferStays) {
 }
 
 }  // namespace
-}  // namespace wick::aot
+}  // namespace wick::aot::packed_weights_test

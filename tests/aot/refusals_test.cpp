@@ -8,7 +8,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::refusals_test {
 namespace {
 
 using testing::HasSubstr;
@@ -665,4 +665,4 @@ TEST(AotRefusalsTest, WordsOfRegionsAndSelections) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::refusals_test

@@ -17,7 +17,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::scripts_test {
 namespace {
 
 using testing_aot::Running;
@@ -191,4 +191,4 @@ TEST(ScriptsTest, GiveTheBitsOfTheEngine) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::scripts_test

@@ -14,7 +14,7 @@
 #include "tests/aot/compiled.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::sizes_test {
 namespace {
 
 using aot::Symbol;
@@ -540,4 +540,4 @@ TEST(SizeTextTest, ColumnsBecomeExpressions) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::sizes_test

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::call_layer_test {
 namespace {
 
 using testing::Contains;
@@ -143,4 +143,4 @@ TEST(CallLayers, EndWithTheirScopeAlsoAfterErrors) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::call_layer_test

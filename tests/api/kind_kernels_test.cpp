@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::kind_kernels_test {
 namespace {
 
 // What the nested tensors of this test consist of.
@@ -130,4 +130,4 @@ TEST(KindKernels, EachNameIsAnOperator) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::kind_kernels_test

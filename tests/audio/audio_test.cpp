@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::audio_test {
 namespace {
 
 const char* const kHelpers = R"(
@@ -259,4 +259,4 @@ def align(labels: List[int], times: int) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::audio_test

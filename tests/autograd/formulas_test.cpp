@@ -9,7 +9,7 @@
 #include "tests/every_operator.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::formulas_test {
 namespace {
 
 using autograd::Rule;
@@ -368,4 +368,4 @@ def slope(x: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::formulas_test

@@ -15,7 +15,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick::autograd {
+namespace wick::autograd::functions_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -778,4 +778,4 @@ def main(w: Tensor, x: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick::autograd
+}  // namespace wick::autograd::functions_test

@@ -6,7 +6,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::layers_test {
 namespace {
 
 IValue run(const std::string& body) {
@@ -187,4 +187,4 @@ def main() -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::layers_test

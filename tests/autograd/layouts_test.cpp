@@ -10,7 +10,7 @@
 #include "passes/training_layout.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::layouts_test {
 namespace {
 
 std::vector<Tensor> tensorsOf(const IValue& list) {
@@ -149,4 +149,4 @@ def main() -> List[Tensor]:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::layouts_test

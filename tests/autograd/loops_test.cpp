@@ -6,7 +6,7 @@
 #include "autograd/tape.h"
 #include "tests/autograd/graph_outcomes.h"
 
-namespace wick {
+namespace wick::loops_test {
 namespace {
 
 using Loops = GraphsTest;
@@ -231,4 +231,4 @@ TEST_F(Loops, PutOneNodeOnTheTape) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::loops_test

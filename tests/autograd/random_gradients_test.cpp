@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
-namespace wick {
+namespace wick::random_gradients_test {
 namespace {
 
 TEST(RandomGradients, AgreeWithDifferences) {
   using Outcome = GradientComparison::Outcome;
   int agree = 0;
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  // tests/autograd:check_gradients tries more.
+  const uint64_t count = 100;
+  for (uint64_t seed = 0; seed < count; ++seed) {
     const std::string program = randomGradientProgram(seed);
     const GradientComparison found = compareGradients(program, seed % 4 == 3);
     EXPECT_NE(found.outcome, Outcome::Differs) << "seed " << seed << ": " << found.text << "\n"
@@ -16,8 +18,8 @@ TEST(RandomGradients, AgreeWithDifferences) {
     if (found.outcome == Outcome::Agrees) ++agree;
   }
   // The rest is refused, rightly, or says nothing.
-  EXPECT_GT(agree, 200);
+  EXPECT_GT(agree, static_cast<int>(count * 2 / 3));
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::random_gradients_test

@@ -10,7 +10,7 @@
 #include "autograd/tape.h"
 #include "tests/autograd/graph_outcomes.h"
 
-namespace wick {
+namespace wick::regions_test {
 namespace {
 
 using Regions = GraphsTest;
@@ -542,4 +542,4 @@ def main() -> List[Tensor]:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::regions_test

@@ -8,7 +8,7 @@
 #include "tests/every_operator.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::registry_test {
 namespace {
 
 using autograd::Rule;
@@ -124,4 +124,4 @@ TEST(Derivatives, OfSamplesOfGamma) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::registry_test

@@ -9,7 +9,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::tape_test {
 namespace {
 
 IValue run(const std::string& body, std::vector<IValue> arguments = {}) {
@@ -410,4 +410,4 @@ def main(steps: int) -> float:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::tape_test

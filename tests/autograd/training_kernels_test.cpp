@@ -5,7 +5,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::training_kernels_test {
 namespace {
 
 double numberOf(const std::string& body) {
@@ -178,4 +178,4 @@ def main() -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::training_kernels_test

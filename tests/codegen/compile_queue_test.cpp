@@ -7,7 +7,7 @@
 
 #include "runtime/jit_mode.h"
 
-namespace wick {
+namespace wick::compile_queue_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -100,4 +100,4 @@ TEST_F(CompileQueue, SyncRunsJobsWhereTheyAreSubmitted) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::compile_queue_test

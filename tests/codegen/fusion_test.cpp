@@ -12,7 +12,7 @@
 #include "runtime/jit_mode.h"
 #include "tests/codegen/check_fusion.h"
 
-namespace wick {
+namespace wick::fusion_test {
 namespace {
 
 // Random groups of a kind, and how many of them must at least have run as kernels.
@@ -781,4 +781,4 @@ TEST(FusionTest, ReshapesFollowTheStrides) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::fusion_test

@@ -13,7 +13,7 @@
 #include "codegen/llvm/object_cache.h"
 #include "codegen/llvm/target.h"
 
-namespace wick::codegen {
+namespace wick::codegen::jit_test {
 namespace {
 
 // int64_t f(int64_t x) { return x * factor; }
@@ -218,4 +218,4 @@ TEST_F(ObjectCacheTest, WithoutAFolderKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace wick::codegen
+}  // namespace wick::codegen::jit_test

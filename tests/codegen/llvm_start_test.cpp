@@ -5,7 +5,7 @@
 #include "codegen/llvm/vector_limit.h"
 #include "core/error.h"
 
-namespace wick::codegen {
+namespace wick::codegen::llvm_start_test {
 namespace {
 
 // Most of LLVM's static initializers register an option.
@@ -27,4 +27,4 @@ TEST(Llvm, StartsWhenCodeIsFirstAskedFor) {
 }
 
 }  // namespace
-}  // namespace wick::codegen
+}  // namespace wick::codegen::llvm_start_test

@@ -10,7 +10,7 @@
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/jit_mode.h"
 
-namespace wick {
+namespace wick::long_chains_test {
 namespace {
 
 // Long chains are computed by several vectors at a time, and what is left by one and by parts of one.
@@ -84,4 +84,4 @@ TEST(LongChains, OfManyArgumentsAreSeveralKernels) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::long_chains_test

@@ -17,7 +17,7 @@
 #include "runtime/jit_mode.h"
 #include "tests/codegen/random_programs.h"
 
-namespace wick {
+namespace wick::long_rows_test {
 namespace {
 
 constexpr const char* kHead = R"(graph(%x : Tensor):
@@ -186,4 +186,4 @@ TEST_F(LongRowsTest, Cuts) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::long_rows_test

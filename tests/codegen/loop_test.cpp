@@ -13,7 +13,7 @@
 #include "runtime/fusion/launch.h"
 #include "runtime/jit_mode.h"
 
-namespace wick {
+namespace wick::loop_test {
 namespace {
 
 // The only group of a graph, single operators included.
@@ -725,4 +725,4 @@ TEST(LoopTest, OutputsOfSeveralPasses) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::loop_test

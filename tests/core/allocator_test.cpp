@@ -11,7 +11,7 @@
 
 #include "core/tensor.h"
 
-namespace wick {
+namespace wick::allocator_test {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -289,4 +289,4 @@ TEST(Allocator, OnlyAllocatedStoragesOwnTheirMemory) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::allocator_test

@@ -13,7 +13,7 @@
 #include "core/tensor.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::budget_test {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -182,4 +182,4 @@ TEST(Budget, ScopesNestAndBelongToTheirThread) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::budget_test

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::conform_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -202,4 +202,4 @@ TEST(ConformTest, NamedTuplesGetTheirNames) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::conform_test

@@ -9,7 +9,7 @@
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
 
-namespace wick {
+namespace wick::dict_test {
 namespace {
 
 using Model = std::vector<std::pair<int64_t, int64_t>>;
@@ -155,4 +155,4 @@ TEST(KeyedHashTest, spreadsMultiples) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::dict_test

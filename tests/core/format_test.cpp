@@ -5,7 +5,7 @@
 
 #include "core/ivalue.h"
 
-namespace wick {
+namespace wick::format_test {
 namespace {
 
 Tensor range(IntSpan sizes) {
@@ -250,4 +250,4 @@ TEST(FormatTest, tensorsAsPython) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::format_test

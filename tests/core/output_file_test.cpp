@@ -19,7 +19,7 @@
 #include "core/error.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::output_file_test {
 namespace {
 
 using testing::AllOf;
@@ -192,4 +192,4 @@ TEST(OutputFileTest, AFullDiskLeavesTheOldFile) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::output_file_test

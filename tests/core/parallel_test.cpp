@@ -16,7 +16,7 @@
 #define WICK_SKIP_WITHOUT_SIGHT_OF_TEAMS() static_cast<void>(0)
 #endif
 
-namespace wick {
+namespace wick::parallel_test {
 namespace {
 
 TEST(ParallelFor, CoversTheRangeOnce) {
@@ -68,4 +68,4 @@ TEST(ParallelFor, BindsNoThread) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::parallel_test

@@ -8,7 +8,7 @@
 #include "core/function_schema.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::schema_test {
 namespace {
 
 std::vector<std::string> sampleSchemas() {
@@ -176,4 +176,4 @@ TEST(SchemaTest, mutations) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::schema_test

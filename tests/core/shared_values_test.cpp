@@ -6,7 +6,7 @@
 #include "core/ivalue.h"
 #include "core/text_limit.h"
 
-namespace wick {
+namespace wick::shared_values_test {
 namespace {
 
 constexpr int kLevels = 60;
@@ -165,4 +165,4 @@ TEST(SharedTypesTest, nestedUnionsAreCompared) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::shared_values_test

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace wick {
+namespace wick::stack_test {
 namespace {
 
 // Uses about 2 KB of stack a level: TSan has room for 65,536 calls.
@@ -75,4 +75,4 @@ TEST(Stack, HelpsThreadsWithSmallStacks) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::stack_test

@@ -10,7 +10,7 @@
 
 #include "core/ivalue.h"
 
-namespace wick {
+namespace wick::stripes_test {
 namespace {
 
 constexpr int kThreads = 8;
@@ -150,4 +150,4 @@ TEST(Pins, TensorsPinTheirStorage) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::stripes_test

@@ -1,4 +1,3 @@
-#include "core/allocator.h"
 #include "core/tensor.h"
 
 #include <gtest/gtest.h>
@@ -8,11 +7,12 @@
 #include <limits>
 #include <numeric>
 
+#include "core/allocator.h"
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::tensor_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -310,7 +310,9 @@ TEST(Storage, MetaHasNoMemory) {
   EXPECT_EQ(t.transpose(0, 1).contiguous().device().str(), "meta");
   EXPECT_EQ(t.to(DType::Half).describe(), "float16[2, 3] on meta");
   t.fill(1);
-  EXPECT_EQ(errorOf([&] { Tensor::zeros({2, 3}, DType::Float).copyFrom(t); }),
+  EXPECT_EQ(errorOf([&] {
+              Tensor::zeros({2, 3}, DType::Float).copyFrom(t);
+            }),
             "Cannot copy out of meta tensor; no data!");
 }
 
@@ -454,4 +456,4 @@ TEST(Tensor, TheCallersMistakesAreNotBugsOfOurs) {
   EXPECT_THROW(Tensor::empty({INT64_MAX, 2}, DType::Float), RuntimeError);
 }
 
-}  // namespace wick
+}  // namespace wick::tensor_test

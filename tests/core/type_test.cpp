@@ -8,7 +8,7 @@
 #include "core/native_class.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::type_test {
 namespace {
 
 TEST(NativeClassTest, NamesAreChecked) {
@@ -305,4 +305,4 @@ TEST(TypeTest, classesAndInterfaces) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::type_test

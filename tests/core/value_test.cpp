@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/ivalue.h"
 
-namespace wick {
+namespace wick::value_test {
 namespace {
 
 TEST(ValueTest, copiesShare) {
@@ -211,4 +211,4 @@ TEST(Values, AbsentObjectsAreNone) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::value_test

@@ -8,7 +8,7 @@
 #include "core/tensor.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::view_bounds_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -101,4 +101,4 @@ TEST(ViewBounds, PlaceChangesNothingWhenItThrows) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::view_bounds_test

@@ -6,7 +6,7 @@
 #include "tests/cuda/fake_cupti.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::activities_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -95,4 +95,4 @@ TEST(Activities, WhatTheLibraryRefusesIsAnError) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::activities_test

@@ -13,7 +13,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::attention_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -157,4 +157,4 @@ class Attend(Module):
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::attention_test

@@ -13,7 +13,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::autocast_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -243,4 +243,4 @@ def unsafe(x: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::autocast_test

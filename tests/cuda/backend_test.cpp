@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::backend_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -231,4 +231,4 @@ TEST(Meta, SizesWithoutNumbers) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::backend_test

@@ -20,7 +20,7 @@
 #include "tests/cuda/fake_tensors.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::call_graphs_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -608,4 +608,4 @@ TEST_F(JointGraphs, WhatDependsOnEachOtherStaysInOrder) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::call_graphs_test

@@ -8,7 +8,7 @@
 #include "runtime/jit_mode.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace wick::cuda {
+namespace wick::cuda::changing_sizes_test {
 namespace {
 
 TEST(ChangingSizes, MemoryAndCodeStayWhatTheyAre) {
@@ -48,4 +48,4 @@ def f(x: Tensor, b: Tensor):
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::changing_sizes_test

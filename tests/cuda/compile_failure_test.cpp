@@ -13,7 +13,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::compile_failure_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -59,4 +59,4 @@ TEST_F(Refused, WithFallbackTheCpuComputes) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::compile_failure_test

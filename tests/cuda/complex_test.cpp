@@ -11,7 +11,7 @@
 #include "codegen/scalar/evaluate.h"
 #include "codegen/scalar/mathematics.h"
 
-namespace wick {
+namespace wick::complex_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -147,4 +147,4 @@ TEST(ComplexParts, Powers) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::complex_test

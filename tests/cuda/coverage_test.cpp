@@ -7,7 +7,7 @@
 #include "ir/device_kernels.h"
 #include "ir/operator.h"
 
-namespace wick {
+namespace wick::coverage_test {
 namespace {
 
 std::set<std::string> allNames() {
@@ -32,4 +32,4 @@ TEST(Coverage, TablesNameOperatorsThatExist) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::coverage_test

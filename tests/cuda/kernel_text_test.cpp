@@ -12,7 +12,7 @@
 #include "runtime/fusion/form_groups.h"
 #include "runtime/fusion/launch.h"
 
-namespace wick {
+namespace wick::kernel_text_test {
 namespace {
 
 // The kernels of a graph that is one group.
@@ -258,4 +258,4 @@ TEST(KernelText, MovesVectors) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::kernel_text_test

@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_tensors.h"
 
-namespace wick::cuda {
+namespace wick::cuda::layers_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -242,4 +242,4 @@ TEST(Random, PositionsOfDevicesGoOnUntilTheSeed) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::layers_test

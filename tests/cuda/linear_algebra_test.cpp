@@ -9,7 +9,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_tensors.h"
 
-namespace wick::cuda {
+namespace wick::cuda::linear_algebra_test {
 namespace {
 
 TEST(LinearAlgebra, TextsCompile) {
@@ -89,4 +89,4 @@ TEST(Indexing, ArgumentsAreCheckedAndOfEitherWidth) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::linear_algebra_test

@@ -9,7 +9,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_tensors.h"
 
-namespace wick::cuda {
+namespace wick::cuda::lookup_test {
 namespace {
 
 TEST(Lookup, SearchesCompileForAllRealNumbers) {
@@ -151,4 +151,4 @@ TEST(Lookup, DefinitionsStandInForLoopForms) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::lookup_test

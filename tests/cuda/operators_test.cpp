@@ -13,7 +13,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_tensors.h"
 
-namespace wick::cuda {
+namespace wick::cuda::operators_test {
 namespace {
 
 TEST(Operators, ComplexFunctions) {
@@ -179,4 +179,4 @@ TEST(Operators, WrongArgumentsRaise) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::operators_test

@@ -5,7 +5,7 @@
 
 #include "ir/parser.h"
 
-namespace wick {
+namespace wick::perturbed_test {
 namespace {
 
 Tensor numbers(std::vector<float> values) {
@@ -66,4 +66,4 @@ TEST(Perturbed, WholeNumbersAreNotMoved) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::perturbed_test

@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::pinned_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -120,4 +120,4 @@ TEST_F(Pinned, WhatCannotBePinnedSaysSo) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::pinned_test

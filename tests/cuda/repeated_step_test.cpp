@@ -14,7 +14,7 @@
 #include "tests/cuda/fake_tensors.h"
 #include "training/backward.h"
 
-namespace wick::training {
+namespace wick::training::repeated_step_test {
 namespace {
 
 using cuda::kCuda;
@@ -171,4 +171,4 @@ TEST_F(RepeatedSteps, WhatWaitsIsRunEachTime) {
 }
 
 }  // namespace
-}  // namespace wick::training
+}  // namespace wick::training::repeated_step_test

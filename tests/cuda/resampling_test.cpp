@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_tensors.h"
 
-namespace wick::cuda {
+namespace wick::cuda::resampling_test {
 namespace {
 
 TEST(Resampling, TablesAreTransposed) {
@@ -72,4 +72,4 @@ TEST(Resampling, TextsCompile) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::resampling_test

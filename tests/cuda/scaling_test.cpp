@@ -12,7 +12,7 @@
 #include "training/backward.h"
 #include "training/grad_scaler.h"
 
-namespace wick {
+namespace wick::scaling_test {
 namespace {
 
 const OperatorHandle kUnscale{"aten::_amp_foreach_non_finite_check_and_unscale_", ""};
@@ -157,4 +157,4 @@ TEST(Scaling, WrongUse) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::scaling_test

@@ -6,7 +6,7 @@
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace wick::cuda {
+namespace wick::cuda::sorting_test {
 namespace {
 
 constexpr Device kCuda{DeviceType::CUDA, -1};
@@ -33,4 +33,4 @@ TEST(Sorting, TextsCompileForAllRealNumbers) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::sorting_test

@@ -8,7 +8,7 @@
 #include "runtime/cuda/device.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace wick::streams {
+namespace wick::streams::stage_devices_test {
 namespace {
 
 constexpr Device kFirst{DeviceType::CUDA, 0}, kSecond{DeviceType::CUDA, 1};
@@ -77,4 +77,4 @@ TEST(CudaStages, TheDefaultDeviceFollowsTheThread) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::stage_devices_test

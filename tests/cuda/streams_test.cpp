@@ -12,7 +12,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
-namespace wick::cuda {
+namespace wick::cuda::streams_test {
 namespace {
 
 using testing_errors::errorOf;
@@ -203,4 +203,4 @@ TEST(Streams, StreamsAreReused) {
 }
 
 }  // namespace
-}  // namespace wick::cuda
+}  // namespace wick::cuda::streams_test

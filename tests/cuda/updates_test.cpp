@@ -7,7 +7,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "training/optimizer.h"
 
-namespace wick {
+namespace wick::updates_test {
 namespace {
 
 constexpr Device kCuda{DeviceType::CUDA, -1};
@@ -101,4 +101,4 @@ TEST(CudaUpdates, EveryRuleCompiles) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::updates_test

@@ -19,7 +19,7 @@
 #include "training/optimizer.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::group_test {
 namespace {
 
 using distributed::GradientExchange;
@@ -335,4 +335,4 @@ TEST_F(Groups, GradientsOfSeveralBatches) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::group_test

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "tests/free_port.h"
 
-namespace wick::distributed {
+namespace wick::distributed::messages_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -169,4 +169,4 @@ TEST(Messages, NoMessage) {
 }
 
 }  // namespace
-}  // namespace wick::distributed
+}  // namespace wick::distributed::messages_test

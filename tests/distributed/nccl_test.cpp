@@ -14,7 +14,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/lazy/lazy_testing.h"
 
-namespace wick {
+namespace wick::nccl_test {
 namespace {
 
 using distributed::Group;
@@ -196,4 +196,4 @@ TEST_F(Nccl, ErrorsSayWhatFailed) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::nccl_test

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "tests/free_port.h"
 
-namespace wick {
+namespace wick::tcp_test {
 namespace {
 
 using distributed::Group;
@@ -167,4 +167,4 @@ TEST(Tcp, TheEnvironmentSaysWhoIsThere) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::tcp_test

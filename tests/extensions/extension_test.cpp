@@ -15,7 +15,7 @@
 #include "wick.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::extension_test {
 namespace {
 
 using testing::HasSubstr;
@@ -641,4 +641,4 @@ TEST(PluginTest, FilesThatAreNoPlugins) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::extension_test

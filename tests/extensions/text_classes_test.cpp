@@ -9,7 +9,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::text_classes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -354,4 +354,4 @@ def forward(self, text: str) -> str:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::text_classes_test

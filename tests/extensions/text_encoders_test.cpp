@@ -9,7 +9,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::text_encoders_test {
 namespace {
 
 using testing::ElementsAre;
@@ -305,4 +305,4 @@ TEST(TextArchiveTest, WhatPyTorchWroteIsLoadedAndSavedAgain) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::text_encoders_test

@@ -6,7 +6,7 @@
 #include "runtime/executor/graph_executor.h"
 #include "tests/frontend/robustness_testing.h"
 
-namespace wick {
+namespace wick::depth_test {
 namespace {
 
 struct Shape {
@@ -378,4 +378,4 @@ TEST(Depth, Schemas) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::depth_test

@@ -1,7 +1,7 @@
 // What the compiler refuses, and how it says so.
 #include "tests/frontend/emitter_testing.h"
 
-namespace wick {
+namespace wick::emitter_errors_test {
 namespace {
 
 class EmitterErrors : public EmitterTest {
@@ -134,4 +134,4 @@ TEST_F(EmitterErrors, DeepNestingIsRefusedNotFatal) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::emitter_errors_test

@@ -3,7 +3,7 @@
 
 #include "tests/frontend/emitter_testing.h"
 
-namespace wick {
+namespace wick::emitter_test {
 namespace {
 
 TEST_F(EmitterTest, StraightLine) {
@@ -300,4 +300,4 @@ def last(n: Node) -> Node:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::emitter_test

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace wick {
+namespace wick::lexer_test {
 namespace {
 
 // The names of all tokens, or "error: ..." in place of what is not a token.
@@ -130,4 +130,4 @@ TEST(Lexer, ReadsAStretchOfItsSource) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::lexer_test

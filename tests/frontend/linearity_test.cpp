@@ -8,7 +8,7 @@
 #include "tests/frontend/generated_programs.h"
 #include "tests/frontend/robustness_testing.h"
 
-namespace wick {
+namespace wick::linearity_test {
 namespace {
 
 constexpr int kAttempts = 8;
@@ -59,4 +59,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Linearity, testing::ValuesIn(generatedShapes())
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::linearity_test

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "frontend/parser.h"
 
-namespace wick {
+namespace wick::parser_errors_test {
 namespace {
 
 using testing::HasSubstr;
@@ -396,4 +396,4 @@ TEST(Limits, TimeIsLinear) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::parser_errors_test

@@ -2,7 +2,7 @@
 
 #include "frontend/parser.h"
 
-namespace wick {
+namespace wick::parser_expressions_test {
 namespace {
 
 std::string parse(const std::string& text) {
@@ -180,4 +180,4 @@ TEST(Expressions, RangesCoverTheirText) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::parser_expressions_test

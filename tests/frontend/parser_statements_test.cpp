@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "frontend/parser.h"
 
-namespace wick {
+namespace wick::parser_statements_test {
 namespace {
 
 // The s-expressions of all statements, one a line.
@@ -199,4 +199,4 @@ TEST(EntryPoints, Function) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::parser_statements_test

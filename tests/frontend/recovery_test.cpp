@@ -11,7 +11,7 @@
 #include "frontend/lexer.h"
 #include "ir/function.h"
 
-namespace wick {
+namespace wick::recovery_test {
 namespace {
 
 // Each part is a definition of its own; several use those before them.
@@ -303,4 +303,4 @@ TEST(RecoveryTest, MethodsAreCheckedInSpiteOfTheInitializer) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::recovery_test

@@ -4,7 +4,7 @@
 #include "core/tensor.h"
 #include "tests/frontend/robustness_testing.h"
 
-namespace wick {
+namespace wick::robustness_test {
 namespace {
 
 TEST(Robustness, ReturnInsideWithBeforeItsVariablesAreRead) {
@@ -154,4 +154,4 @@ TEST(Robustness, KeywordsAndTypeConstructorsAreSuggested) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::robustness_test

@@ -8,7 +8,7 @@
 #include "frontend/compile.h"
 #include "tests/frontend/robustness_testing.h"
 
-namespace wick {
+namespace wick::suggestions_test {
 namespace {
 
 const char* const kProgram = R"(
@@ -274,4 +274,4 @@ TEST(Suggestions, CandidatesTellWhyTheyFailed) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::suggestions_test

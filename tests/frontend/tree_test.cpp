@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "frontend/tree_views.h"
 
-namespace wick {
+namespace wick::tree_test {
 namespace {
 
 Var variable(const std::string& name) {
@@ -113,4 +113,4 @@ TEST(Const, FloatsAndComplex) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::tree_test

@@ -5,7 +5,7 @@
 #include "tests/fuzz/archive_target.h"
 #include "tests/fuzz/mutate.h"
 
-namespace wick {
+namespace wick::archive_fuzz {
 namespace {
 
 TEST(ArchiveFuzz, AnyBytes) {
@@ -19,4 +19,4 @@ TEST(ArchiveFuzz, AnyBytes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::archive_fuzz

@@ -7,7 +7,7 @@
 #include "tests/fuzz/programs.h"
 #include "tests/fuzz/random_program.h"
 
-namespace wick {
+namespace wick::emitter_fuzz {
 namespace {
 
 class EmitterFuzz : public testing::Test {
@@ -46,4 +46,4 @@ TEST_F(EmitterFuzz, ChangedBytes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::emitter_fuzz

@@ -7,7 +7,7 @@
 #include "tests/fuzz/import_target.h"
 #include "tests/fuzz/mutate.h"
 
-namespace wick {
+namespace wick::import_fuzz {
 namespace {
 
 std::string moduleFile() {
@@ -67,4 +67,4 @@ TEST_F(ImportFuzz, PrintedSources) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::import_fuzz

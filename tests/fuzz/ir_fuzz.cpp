@@ -1,7 +1,7 @@
 #include "ir/parser.h"
 #include "tests/fuzz/mutate.h"
 
-namespace wick {
+namespace wick::ir_fuzz {
 namespace {
 
 // What parses must print, and its text must parse again to the same text.
@@ -33,4 +33,4 @@ TEST(Fuzz, IrText) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ir_fuzz

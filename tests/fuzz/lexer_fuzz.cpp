@@ -2,7 +2,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/programs.h"
 
-namespace wick {
+namespace wick::lexer_fuzz {
 namespace {
 
 TEST(Fuzz, Lexer) {
@@ -22,4 +22,4 @@ TEST(Fuzz, Lexer) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::lexer_fuzz

@@ -10,7 +10,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/operator_call_target.h"
 
-namespace wick {
+namespace wick::operator_fuzz {
 namespace {
 
 class OperatorFuzz : public testing::Test {
@@ -77,4 +77,4 @@ TEST_F(OperatorFuzz, ResultsMayNestWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::operator_fuzz

@@ -2,7 +2,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/programs.h"
 
-namespace wick {
+namespace wick::parser_fuzz {
 namespace {
 
 TEST(Fuzz, Parser) {
@@ -23,4 +23,4 @@ TEST(Fuzz, Expressions) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::parser_fuzz

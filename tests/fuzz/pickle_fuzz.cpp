@@ -5,7 +5,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/pickle_target.h"
 
-namespace wick {
+namespace wick::pickle_fuzz {
 namespace {
 
 std::string seed(bool for_python) {
@@ -29,4 +29,4 @@ TEST(PickleFuzz, AnyBytes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pickle_fuzz

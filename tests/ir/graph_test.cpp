@@ -7,7 +7,7 @@
 #include "ir/verifier.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::graph_test {
 namespace {
 
 constexpr const char* kLoopText = R"(graph(%x.1 : Tensor,
@@ -249,4 +249,4 @@ TEST(Graph, UsesStayInStepWhenInputsMove) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::graph_test

@@ -7,7 +7,7 @@
 #include "ir/verifier.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::lowering_test {
 namespace {
 
 std::shared_ptr<Graph> lower(const char* text) {
@@ -163,4 +163,4 @@ TEST(Lowering, TypesOfTwoPathsMustUnify) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::lowering_test

@@ -9,7 +9,7 @@
 #include "tests/lazy/simulated_device.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::device_below_test {
 namespace {
 
 using testing::HasSubstr;
@@ -253,4 +253,4 @@ TEST_F(DonationBelow, AFailedStepLosesNothing) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::device_below_test

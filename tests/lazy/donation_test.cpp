@@ -9,7 +9,7 @@
 #include "tests/lazy/lazy_testing.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::donation_test {
 namespace {
 
 using testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST_F(Donation, AFailedOrStoppedStepLosesNothing) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::donation_test

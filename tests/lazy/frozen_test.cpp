@@ -5,7 +5,7 @@
 #include "tests/lazy/lazy_testing.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::frozen_test {
 namespace {
 
 using testing::AllOf;
@@ -185,4 +185,4 @@ TEST_F(Frozen, ThawedStepsAreRecorded) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::frozen_test

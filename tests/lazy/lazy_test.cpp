@@ -14,7 +14,7 @@
 #include "wick.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::lazy_test {
 namespace {
 
 using testing::HasSubstr;
@@ -335,4 +335,4 @@ def main(x: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::lazy_test

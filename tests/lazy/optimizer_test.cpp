@@ -12,7 +12,7 @@
 #include "training/backward.h"
 #include "training/clip.h"
 
-namespace wick {
+namespace wick::optimizer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -221,4 +221,4 @@ TEST_F(Lazy, ClippingThereNeedsOneDevice) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::optimizer_test

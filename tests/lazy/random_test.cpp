@@ -13,7 +13,7 @@
 #include "tests/same_bits.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::random_test {
 namespace {
 
 using testing_tensors::sameBits;
@@ -204,4 +204,4 @@ TEST(Lazy, RandomProgramsHaveTheBitsOfEagerOnes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::random_test

@@ -9,7 +9,7 @@
 #include "training/backward.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::rolling_test {
 namespace {
 
 class Rolling : public Lazy {
@@ -395,4 +395,4 @@ TEST_F(Rolling, RandomLoops) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::rolling_test

@@ -14,7 +14,7 @@
 #include "runtime/native/native_compiler.h"
 #include "tests/native/compare_native.h"
 
-namespace wick {
+namespace wick::native_test {
 namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
@@ -319,4 +319,4 @@ TEST_F(Native, TextsShowWhatACodeBecomes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::native_test

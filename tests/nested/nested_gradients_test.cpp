@@ -6,7 +6,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::nested_gradients_test {
 namespace {
 
 using testing::HasSubstr;
@@ -211,4 +211,4 @@ TEST(NestedGradients, WhatHasNoneSaysSo) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::nested_gradients_test

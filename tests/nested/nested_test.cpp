@@ -9,7 +9,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::nested_test {
 namespace {
 
 using testing::HasSubstr;
@@ -178,4 +178,4 @@ TEST(NestedTest, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::nested_test

@@ -7,7 +7,7 @@
 #include "ir/parser.h"
 #include "ir/verifier.h"
 
-namespace wick {
+namespace wick::alias_db_test {
 namespace {
 
 // A graph with its alias analysis; values and nodes by name.
@@ -508,4 +508,4 @@ TEST(AliasDb, GrowingSetsStayLinear) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::alias_db_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wick {
+namespace wick::check_passes_test {
 namespace {
 
 // The command //tests/optimizer:check_passes runs ten thousand and more.
@@ -14,4 +14,4 @@ TEST(RandomGraphs, PassesChangeNoResult) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::check_passes_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wick {
+namespace wick::check_plans_test {
 namespace {
 
 // The command //tests/optimizer:check_plans runs ten thousand and more.
@@ -14,4 +14,4 @@ TEST(RandomGraphs, PlansChangeNoResult) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::check_plans_test

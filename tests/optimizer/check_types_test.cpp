@@ -6,7 +6,7 @@
 
 #include "ir/operator.h"
 
-namespace wick {
+namespace wick::check_types_test {
 namespace {
 
 // The command //tests/optimizer:check_types runs thousands of calls of each.
@@ -55,4 +55,4 @@ TEST(Operators, StatisticsAreSaidToBeWritten) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::check_types_test

@@ -11,7 +11,7 @@
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/interpreter/slow_paths.h"
 
-namespace wick {
+namespace wick::executor_test {
 namespace {
 
 Tensor filled(IntSpan sizes, DType dtype = DType::Float, double value = 1.0) {
@@ -428,4 +428,4 @@ TEST_F(ExecutorTest, LoopsMultiplyByWeightsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::executor_test

@@ -10,7 +10,7 @@
 #include "passes/insert_profiles.h"
 #include "passes/move_guards.h"
 
-namespace wick {
+namespace wick::guards_test {
 namespace {
 
 size_t count(const Block* b, Symbol kind) {
@@ -260,4 +260,4 @@ TEST(SameComputation, LooksThroughGuards) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::guards_test

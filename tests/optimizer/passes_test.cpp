@@ -21,7 +21,7 @@
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
 
-namespace wick {
+namespace wick::passes_test {
 namespace {
 
 // Runs `pass` on the text. Its lines may end with "# CHECK: TEXT" or "# CHECK-NOT: TEXT": the texts
@@ -629,4 +629,4 @@ TEST(Freeze, WhatOperatorsWriteStays) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::passes_test

@@ -7,7 +7,7 @@
 #include "ir/shape_facts.h"
 #include "ir/verifier.h"
 
-namespace wick {
+namespace wick::propagate_types_test {
 namespace {
 
 Value* named(Block* block, const std::string& name) {
@@ -297,4 +297,4 @@ TEST(PropagateTypes, GivenResultsAreResized) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::propagate_types_test

@@ -17,7 +17,7 @@
 #include "passes/raised_conditions.h"
 #include "runtime/interpreter/interpreter.h"
 
-namespace wick {
+namespace wick::shape_passes_test {
 namespace {
 
 size_t count(const Graph& graph, const std::string& text) {
@@ -433,4 +433,4 @@ TEST(FoldScales, IntoLinearOfMatrices) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::shape_passes_test

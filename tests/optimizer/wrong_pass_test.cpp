@@ -13,7 +13,7 @@
 #include "tools/bisect.h"
 #include "tools/comparison.h"
 
-namespace wick {
+namespace wick::wrong_pass_test {
 namespace {
 
 // Turns x + x into x * 2, which is right, but x * 3 into x + 3.
@@ -90,4 +90,4 @@ TEST(Bisect, NamesAWrongPass) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::wrong_pass_test

@@ -8,7 +8,7 @@
 #include "ir/verifier.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::fusion_groups_test {
 namespace {
 
 FusionOptions testOptions() {
@@ -203,4 +203,4 @@ TEST(FusionGroupsTest, BlocksHaveTheirOwn) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::fusion_groups_test

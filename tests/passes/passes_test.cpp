@@ -17,7 +17,7 @@
 #include "passes/node_traits.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::passes_test {
 namespace {
 
 bool contains(const Graph& graph, const std::string& text) {
@@ -584,4 +584,4 @@ TEST(FormLinears, LeavesSumsThatAreNoBias) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::passes_test

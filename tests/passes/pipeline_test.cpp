@@ -9,7 +9,7 @@
 #include "ir/parser.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::pipeline_test {
 namespace {
 
 constexpr const char* kProgram = R"(graph(%x : int):
@@ -162,4 +162,4 @@ TEST_F(PipelineTest, EndsAfterTheNamedPhase) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pipeline_test

@@ -10,7 +10,7 @@
 #include "passes/guard_nodes.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::restore_operators_test {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(RestoreOperatorsTest, GraphsThatSupposeTypesAreRefused) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::restore_operators_test

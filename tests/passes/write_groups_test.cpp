@@ -7,7 +7,7 @@
 #include "passes/fusion_groups.h"
 #include "tests/ir/test_operators.h"
 
-namespace wick {
+namespace wick::write_groups_test {
 namespace {
 
 // The names of the operators in each group of the graph, behind each a blank.
@@ -104,4 +104,4 @@ TEST(WriteGroupsTest, WhatNoWriteReadsStaysInFront) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::write_groups_test

@@ -5,7 +5,7 @@
 
 #include "tests/quantized/quantized_testing.h"
 
-namespace wick::testing {
+namespace wick::testing::layers_test {
 namespace {
 
 Tensor noise(IntSpan sizes, unsigned seed) {
@@ -194,4 +194,4 @@ TEST(Embedding, RowsAsPyTorchPacksThem) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::layers_test

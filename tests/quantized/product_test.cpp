@@ -6,7 +6,7 @@
 
 #include "runtime/kernels/int8_product.h"
 
-namespace wick {
+namespace wick::product_test {
 namespace {
 
 void compare(int64_t rows, int64_t columns, int64_t depth) {
@@ -54,4 +54,4 @@ TEST(Int8Product, Parts) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::product_test

@@ -6,7 +6,7 @@
 #include "serialization/torch_save.h"
 #include "tests/quantized/quantized_testing.h"
 
-namespace wick::testing {
+namespace wick::testing::recorded_test {
 namespace {
 
 const std::string kData = "tests/quantized/data/";
@@ -64,4 +64,4 @@ TEST(RecordedTest, FrozenModulesAreTheSame) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::recorded_test

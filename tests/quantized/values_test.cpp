@@ -5,7 +5,7 @@
 #include "serialization/torch_save.h"
 #include "tests/quantized/quantized_testing.h"
 
-namespace wick::testing {
+namespace wick::testing::values_test {
 namespace {
 
 constexpr const char* kA = "torch.quantize_per_tensor(a, 0.05, 60, torch.quint8)";
@@ -446,4 +446,4 @@ TEST(Elements, Text) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::values_test

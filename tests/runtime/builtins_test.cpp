@@ -15,7 +15,7 @@
 #include "ir/operator.h"
 #include "runtime/ops/values/order.h"
 
-namespace wick {
+namespace wick::builtins_test {
 namespace {
 
 const Operator& find(const std::string& qualified) {
@@ -366,4 +366,4 @@ TEST(BuiltinsTest, settings) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::builtins_test

@@ -6,7 +6,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::clamp_test {
 namespace {
 
 using namespace testing;
@@ -40,4 +40,4 @@ TEST(Clamp, RowsAndViewsAlike) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::clamp_test

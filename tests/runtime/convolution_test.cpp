@@ -9,7 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "tests/runtime/random_tensor.h"
 
-namespace wick {
+namespace wick::convolution_test {
 namespace {
 
 std::mt19937 rng(7);
@@ -217,4 +217,4 @@ TEST(Convolution, TakesEmptyBatchesAndRefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::convolution_test

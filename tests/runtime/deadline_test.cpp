@@ -14,13 +14,13 @@
 #include "tests/runtime/random_tensor.h"
 #include "tests/same_bits.h"
 
-namespace wick {
+namespace wick::deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing_tensors::sameBits;
 using testing::call;
 using testing::callAll;
+using testing_tensors::sameBits;
 using Clock = std::chrono::steady_clock;
 
 Budget::Bounds endingIn(Clock::duration time) {
@@ -356,4 +356,4 @@ TEST(Deadline, LongChainsOfProducts) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::deadline_test

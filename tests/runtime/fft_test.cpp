@@ -7,7 +7,7 @@
 #include "runtime/kernels/fft_plan.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::fft_test {
 namespace {
 
 using testing::call;
@@ -300,4 +300,4 @@ TEST(Fourier, RootsKeepTheirSymmetry) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::fft_test

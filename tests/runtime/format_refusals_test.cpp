@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "ir/operator.h"
 
-namespace wick {
+namespace wick::format_refusals_test {
 namespace {
 
 std::string errorOf(const char* op, const char* format, IValue value) {
@@ -124,4 +124,4 @@ TEST(FormatRefusals, Percent) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::format_refusals_test

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/random_tensor.h"
 
-namespace wick {
+namespace wick::gemm_test {
 namespace {
 
 std::mt19937 rng(11);
@@ -118,4 +118,4 @@ TEST(Gemm, SeesWritesToAPackedWeight) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::gemm_test

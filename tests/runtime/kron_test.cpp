@@ -3,7 +3,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::kron_test {
 namespace {
 
 using namespace testing;
@@ -56,4 +56,4 @@ TEST(Kron, RanksAreFilledInFront) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::kron_test

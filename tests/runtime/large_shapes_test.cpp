@@ -8,7 +8,7 @@
 #include "runtime/kernels/pooling.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick::testing {
+namespace wick::testing::large_shapes_test {
 namespace {
 
 std::mt19937_64 rng(5);
@@ -306,4 +306,4 @@ TEST(LargeShapes, PointwiseOverShortRows) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::large_shapes_test

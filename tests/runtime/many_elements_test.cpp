@@ -11,7 +11,7 @@
 #include "tests/runtime/op_testing.h"
 #include "tests/same_bits.h"
 
-namespace wick {
+namespace wick::many_elements_test {
 namespace {
 
 using namespace testing;
@@ -422,4 +422,4 @@ TEST(ManyElements, ShortRowsAreRepeatedAndMultiplied) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::many_elements_test

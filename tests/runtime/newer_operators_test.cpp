@@ -7,7 +7,7 @@
 #include "core/budget.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::newer_operators_test {
 namespace {
 
 using namespace testing;
@@ -344,4 +344,4 @@ TEST(NewerOperators, SharedListsEndWithTheTime) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::newer_operators_test

@@ -6,7 +6,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::nn_values_test {
 namespace {
 
 // sin(0.37 i^2 + 0.7 i + seed) in row-major order: matrices of full rank.
@@ -268,4 +268,4 @@ TEST(GroupNorm, RefusesGroupsWithoutNumber) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::nn_values_test

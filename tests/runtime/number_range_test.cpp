@@ -13,7 +13,7 @@
 
 #include "tests/frontend/robustness_testing.h"
 
-namespace wick {
+namespace wick::number_range_test {
 namespace {
 
 constexpr const char* kNumbers[] = {"1e40",
@@ -307,4 +307,4 @@ TEST(NumberRange, BoundsThatAreNaN) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::number_range_test

@@ -13,7 +13,7 @@
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/lapack.h"
 
-namespace wick {
+namespace wick::openblas_test {
 namespace {
 
 bool isLoaded() {
@@ -72,4 +72,4 @@ TEST(OpenBlas, WaitsUntilARoutineIsCalled) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::openblas_test

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_factories_test {
 namespace {
 
 using namespace testing;
@@ -141,4 +141,4 @@ TEST_F(Random, Distributions) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_factories_test

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_indexing_test {
 namespace {
 
 using namespace testing;
@@ -167,4 +167,4 @@ TEST(Positions, NonzeroDiagonalsAndScatters) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_indexing_test

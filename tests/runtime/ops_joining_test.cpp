@@ -1,7 +1,7 @@
 // Joining, rearranging and padding against what PyTorch 1.13 gives.
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_joining_test {
 namespace {
 
 using namespace testing;
@@ -105,4 +105,4 @@ TEST(Pad, EveryModeAndNegativeAmounts) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_joining_test

@@ -5,7 +5,7 @@
 #include "tests/error_text.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_refusals_test {
 namespace {
 
 using namespace testing;
@@ -330,4 +330,4 @@ TEST(Scatter, KeepsAnIndexThatIsWrittenTo) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_refusals_test

@@ -6,7 +6,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_sorting_test {
 namespace {
 
 using namespace testing;
@@ -230,4 +230,4 @@ TEST(Unique, ValuesInversesCounts) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_sorting_test

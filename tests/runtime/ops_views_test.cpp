@@ -2,7 +2,7 @@
 #include "tests/error_text.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::ops_views_test {
 namespace {
 
 using namespace testing;
@@ -228,4 +228,4 @@ TEST(Info, ResultTypes) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::ops_views_test

@@ -4,7 +4,7 @@
 
 #include "runtime/kernels/onednn.h"
 
-namespace wick::onednn {
+namespace wick::onednn::pack_transposed_test {
 namespace {
 
 using Tag = dnnl::memory::format_tag;
@@ -45,4 +45,4 @@ TEST(PackTransposed, LeavesOtherLayoutsAlone) {
 }
 
 }  // namespace
-}  // namespace wick::onednn
+}  // namespace wick::onednn::pack_transposed_test

@@ -13,7 +13,7 @@
 #include "runtime/ops/call.h"
 #include "tests/error_text.h"
 
-namespace wick {
+namespace wick::pointwise_test {
 namespace {
 
 using namespace scalar;
@@ -482,4 +482,4 @@ TEST(PointwiseOps, NoPowerOfZeroLosesItsShape) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pointwise_test

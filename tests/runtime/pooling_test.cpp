@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace wick {
+namespace wick::pooling_test {
 namespace {
 
 Tensor randomTensor(const DimVector& sizes) {
@@ -78,4 +78,4 @@ TEST(Pooling, NegativeDivisorOfIntegers) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pooling_test

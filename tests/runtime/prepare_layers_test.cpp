@@ -7,7 +7,7 @@
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
 
-namespace wick {
+namespace wick::prepare_layers_test {
 namespace {
 
 // linear(x, weight) with the weight as a constant, in the branch of a condition.
@@ -154,4 +154,4 @@ TEST(PrepareLayers, LeavesConvolutionsThatCannotRun) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::prepare_layers_test

@@ -5,7 +5,7 @@
 
 #include "runtime/ops/call.h"
 
-namespace wick {
+namespace wick::reduce_test {
 namespace {
 
 const OperatorHandle kSum{"aten::sum", "dim_IntList"};
@@ -183,4 +183,4 @@ TEST(Scan, SumsWithDtypeRules) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::reduce_test

@@ -12,7 +12,7 @@
 
 #include "ir/operator.h"
 
-namespace wick {
+namespace wick::registry_test {
 namespace {
 
 std::vector<const Operator*> allOperators() {
@@ -291,4 +291,4 @@ TEST(Registry, PrintsOverloadsOfPyTorch2ThatAreMissing) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::registry_test

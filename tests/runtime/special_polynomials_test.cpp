@@ -3,7 +3,7 @@
 
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::special_polynomials_test {
 namespace {
 
 using namespace testing;
@@ -75,4 +75,4 @@ TEST(Polygamma, TrigammaNearItsPoles) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::special_polynomials_test

@@ -9,7 +9,7 @@
 #include "core/mersenne_twister.h"
 #include "tests/runtime/op_testing.h"
 
-namespace wick {
+namespace wick::vectors_test {
 namespace {
 
 using testing::call;
@@ -444,4 +444,4 @@ TEST(Vectors, RandomOperatorsDrawInOrder) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::vectors_test

@@ -7,7 +7,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::builtins_script_test {
 namespace {
 
 std::string readFile(const char* path) {
@@ -101,4 +101,4 @@ def f():
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::builtins_script_test

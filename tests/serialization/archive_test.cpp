@@ -11,7 +11,7 @@
 #include "serialization/archive_reader.h"
 #include "serialization/archive_writer.h"
 
-namespace wick {
+namespace wick::archive_test {
 namespace {
 
 Bytes bytesOf(const std::string& text) {
@@ -263,4 +263,4 @@ TEST(ArchiveTest, MissingFileIsALoadError) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::archive_test

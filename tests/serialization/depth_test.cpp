@@ -7,7 +7,7 @@
 #include "tests/frontend/robustness_testing.h"
 #include "tests/serialization/import_testing.h"
 
-namespace wick {
+namespace wick::depth_test {
 namespace {
 
 struct Shape {
@@ -150,4 +150,4 @@ TEST(Depth, Pickles) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::depth_test

@@ -21,7 +21,7 @@
 #include "tests/serialization/import_testing.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::devices_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -422,4 +422,4 @@ TEST(SavedDevicesTest, MetaStaysMeta) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::devices_test

@@ -12,7 +12,7 @@
 #include "serialization/source_origins.h"
 #include "tests/serialization/import_testing.h"
 
-namespace wick {
+namespace wick::export_test {
 namespace {
 
 using testing::HasSubstr;
@@ -119,4 +119,4 @@ TEST(ExportTest, ExtraFilesAreKept) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::export_test

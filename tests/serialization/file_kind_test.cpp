@@ -21,7 +21,7 @@
 #include "tests/serialization/import_testing.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::file_kind_test {
 namespace {
 
 using testing::AllOf;
@@ -337,4 +337,4 @@ TEST(VerifyTest, TheTimeLimitHolds) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::file_kind_test

@@ -11,7 +11,7 @@
 #include "serialization/python_printer.h"
 #include "tests/serialization/import_testing.h"
 
-namespace wick {
+namespace wick::import_test {
 namespace {
 
 template <class E>
@@ -398,4 +398,4 @@ TEST(ImportTest, ClassesMayReferToEachOtherButNotWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::import_test

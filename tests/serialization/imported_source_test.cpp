@@ -13,7 +13,7 @@
 #include "tests/error_text.h"
 #include "tests/serialization/import_testing.h"
 
-namespace wick {
+namespace wick::imported_source_test {
 namespace {
 
 const char kRecord[] = "code/__torch__.py";
@@ -305,4 +305,4 @@ TEST(ImportedArchive, OfPyTorchTwoUsesRecordFunction) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::imported_source_test

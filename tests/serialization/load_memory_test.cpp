@@ -16,7 +16,7 @@
 #include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
-namespace wick {
+namespace wick::load_memory_test {
 namespace {
 
 using namespace std::string_literals;
@@ -160,4 +160,4 @@ TEST(LoadMemoryTest, AVocabulary) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::load_memory_test

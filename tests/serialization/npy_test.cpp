@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace wick {
+namespace wick::npy_test {
 namespace {
 
 using namespace std::string_literals;
@@ -81,4 +81,4 @@ TEST(NpyTest, DamageIsALoadError) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::npy_test

@@ -11,7 +11,7 @@
 #include "serialization/unpickler.h"
 #include "tests/serialization/data_files.h"
 
-namespace wick {
+namespace wick::pickle_refusals_test {
 namespace {
 
 using testing::HasSubstr;
@@ -250,4 +250,4 @@ TEST(PickleRefusalsTest, PlacesOfSources) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pickle_refusals_test

@@ -10,7 +10,7 @@
 #include "serialization/pickler.h"
 #include "serialization/unpickler.h"
 
-namespace wick {
+namespace wick::pickle_test {
 namespace {
 
 using namespace std::string_literals;
@@ -319,4 +319,4 @@ TEST(PickleTest, LazyConjugatesAreMaterialized) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pickle_test

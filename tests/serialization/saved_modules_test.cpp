@@ -18,7 +18,7 @@
 #include "runtime/module_builder.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::saved_modules_test {
 namespace {
 
 using testing::AllOf;
@@ -359,4 +359,4 @@ TEST(SaveTest, AKillLeavesOneWholeFile) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::saved_modules_test

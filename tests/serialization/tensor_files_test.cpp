@@ -14,7 +14,7 @@
 #include "serialization/safetensors.h"
 #include "serialization/torch_save.h"
 
-namespace wick {
+namespace wick::tensor_files_test {
 namespace {
 
 using testing::HasSubstr;
@@ -173,4 +173,4 @@ TEST(TensorFilesTest, HostileNpzAreRefused) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::tensor_files_test

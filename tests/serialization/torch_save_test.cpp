@@ -1,4 +1,3 @@
-#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
 #include <gmock/gmock.h>
@@ -8,9 +7,10 @@
 #include <string>
 
 #include "core/error.h"
+#include "serialization/stored_values.h"
 #include "tests/serialization/data_files.h"
 
-namespace wick {
+namespace wick::torch_save_test {
 namespace {
 
 const IValue& at(const IValue& dict, const char* key) {
@@ -124,4 +124,4 @@ TEST(TorchSaveTest, OtherFilesAreRefused) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::torch_save_test

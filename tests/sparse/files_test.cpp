@@ -4,7 +4,7 @@
 #include "serialization/torch_save.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::files_test {
 namespace {
 
 const std::string kData = "tests/sparse/data/";
@@ -46,4 +46,4 @@ TEST(SparseFilesTest, ModulesKeepThem) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::files_test

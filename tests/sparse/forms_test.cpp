@@ -5,7 +5,7 @@
 #include "core/sparse_form.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::forms_test {
 namespace {
 
 Tensor run(const std::string& body, std::vector<IValue> arguments = {}) {
@@ -149,4 +149,4 @@ TEST(SparseForms, LayoutsAreAsked) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::forms_test

@@ -12,7 +12,7 @@
 #include "ir/kind_kernels.h"
 #include "ir/operator.h"
 
-namespace wick {
+namespace wick::fuzz_test {
 namespace {
 
 class Arguments {
@@ -162,4 +162,4 @@ TEST(SparseFuzz, OnlyResultsAndErrors) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::fuzz_test

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::values_test {
 namespace {
 
 struct Case {
@@ -347,4 +347,4 @@ TEST(SparseGradients, AsInPyTorch) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::values_test

@@ -8,7 +8,7 @@
 #include "tests/error_text.h"
 #include "tests/streams/pieces.h"
 
-namespace wick::streams {
+namespace wick::streams::conv_tasnet_test {
 namespace {
 
 using testing::HasSubstr;
@@ -178,4 +178,4 @@ def main(x: Tensor, w: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::conv_tasnet_test

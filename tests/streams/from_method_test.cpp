@@ -10,7 +10,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick::streams {
+namespace wick::streams::from_method_test {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(FromMethodTest, AModuleAsOneFilter) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::from_method_test

@@ -11,7 +11,7 @@
 #include "tests/streams/pieces.h"
 #include "wick.h"
 
-namespace wick::streams {
+namespace wick::streams::linear_test {
 namespace {
 
 using testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST(FirTest, LargeFiltersAreRefused) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::linear_test

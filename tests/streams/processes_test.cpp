@@ -26,7 +26,7 @@
 #include "tests/free_port.h"
 #include "wick.h"
 
-namespace wick::streams {
+namespace wick::streams::processes_test {
 namespace {
 
 using distributed::Messages;
@@ -419,4 +419,4 @@ TEST(KeptItemsTest, OtherFilesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::processes_test

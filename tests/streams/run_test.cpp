@@ -13,7 +13,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick::streams {
+namespace wick::streams::run_test {
 namespace {
 
 using testing::AllOf;
@@ -278,4 +278,4 @@ TEST(PipelineTest, ErrorsOfSourceAndSinkEndTheRun) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::run_test

@@ -11,7 +11,7 @@
 #include "streams/schedule/simulate.h"
 #include "tests/error_text.h"
 
-namespace wick::streams {
+namespace wick::streams::schedule_test {
 namespace {
 
 using testing::HasSubstr;
@@ -332,4 +332,4 @@ TEST(SimulateTest, WrongDescriptionsAreErrors) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::schedule_test

@@ -10,7 +10,7 @@
 #include "streams/text.h"
 #include "tests/error_text.h"
 
-namespace wick::streams {
+namespace wick::streams::stream_graph_test {
 namespace {
 
 using testing::ElementsAre;
@@ -265,4 +265,4 @@ TEST(OverridesTest, PatternsWithStars) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::stream_graph_test

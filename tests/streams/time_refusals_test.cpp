@@ -5,7 +5,7 @@
 #include "tests/error_text.h"
 #include "tests/streams/pieces.h"
 
-namespace wick::streams {
+namespace wick::streams::time_refusals_test {
 namespace {
 
 using testing::HasSubstr;
@@ -112,4 +112,4 @@ def main(x: Tensor, h: Tensor, w: List[Tensor]) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::time_refusals_test

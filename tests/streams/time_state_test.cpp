@@ -9,7 +9,7 @@
 #include "tests/error_text.h"
 #include "tests/streams/pieces.h"
 
-namespace wick::streams {
+namespace wick::streams::time_state_test {
 namespace {
 
 using testing::HasSubstr;
@@ -341,4 +341,4 @@ TEST(TimeStateTest, KeptMemoryDoesNotGrow) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::time_state_test

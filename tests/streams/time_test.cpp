@@ -5,7 +5,7 @@
 #include "tests/error_text.h"
 #include "tests/streams/pieces.h"
 
-namespace wick::streams {
+namespace wick::streams::time_test {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(TimeStreamTest, WrongPiecesAreErrors) {
 }
 
 }  // namespace
-}  // namespace wick::streams
+}  // namespace wick::streams::time_test

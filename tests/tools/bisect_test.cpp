@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wick::cli {
+namespace wick::cli::bisect_test {
 namespace {
 
 TEST(BisectTest, FindsTheFirstWrongNumberInFewTrials) {
@@ -21,4 +21,4 @@ TEST(BisectTest, FindsTheFirstWrongNumberInFewTrials) {
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::bisect_test

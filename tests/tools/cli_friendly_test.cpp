@@ -13,7 +13,7 @@
 #include "serialization/torch_save.h"
 #include "tests/tools/cli_testing.h"
 
-namespace wick {
+namespace wick::cli_friendly_test {
 namespace {
 
 using nlohmann::json;
@@ -417,4 +417,4 @@ TEST(FriendlyCliTest, CompletionsKnowEveryCommand) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::cli_friendly_test

@@ -13,7 +13,7 @@
 #include "serialization/torch_save.h"
 #include "tests/tools/cli_testing.h"
 
-namespace wick {
+namespace wick::cli_test {
 namespace {
 
 using testing::AllOf;
@@ -789,4 +789,4 @@ TEST(CliTest, ASecondProcessFindsItsMachineCodeOnDisk) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::cli_test

@@ -8,7 +8,7 @@
 
 #include "core/tensor.h"
 
-namespace wick::cli {
+namespace wick::cli::comparison_test {
 namespace {
 
 using testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST(ComparisonTest, TellsWhereAndByHowMuch) {
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::comparison_test

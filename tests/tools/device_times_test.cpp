@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_cupti.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace wick::cli {
+namespace wick::cli::device_times_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -104,4 +104,4 @@ TEST(DeviceTimes, EventsTellWhereTheLibraryIsRefused) {
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::device_times_test

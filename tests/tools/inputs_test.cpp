@@ -7,7 +7,7 @@
 #include "serialization/npy.h"
 #include "tools/options.h"
 
-namespace wick::cli {
+namespace wick::cli::inputs_test {
 namespace {
 
 IValue parse(const std::string& text) {
@@ -170,4 +170,4 @@ TEST(InputsTest, SeedsGiveOtherRandomNumbers) {
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::inputs_test

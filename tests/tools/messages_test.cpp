@@ -10,7 +10,7 @@
 #include "tests/tools/cli_testing.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::messages_test {
 namespace {
 
 using testing::HasSubstr;
@@ -185,4 +185,4 @@ TEST_F(WrongUse, OfEnvironmentVariablesIsTold) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::messages_test

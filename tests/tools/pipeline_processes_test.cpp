@@ -16,7 +16,7 @@
 #include "tests/free_port.h"
 #include "tests/tools/cli_testing.h"
 
-namespace wick {
+namespace wick::pipeline_processes_test {
 namespace {
 
 using testing::AllOf;
@@ -212,4 +212,4 @@ TEST_F(PipelineProcessesTest, WhatSeveralProcessesCannotDo) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pipeline_processes_test

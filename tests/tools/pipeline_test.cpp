@@ -11,7 +11,7 @@
 #include "serialization/torch_save.h"
 #include "tests/tools/cli_testing.h"
 
-namespace wick {
+namespace wick::pipeline_test {
 namespace {
 
 using testing::AllOf;
@@ -72,6 +72,27 @@ TEST(PipelineVerbTest, PicturesAndPredictions) {
   const Outcome text = cli({"pipeline", kDigits, "--stream", "-"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("stream \"forward\" ("), HasSubstr("state weight")));
+}
+
+// The number behind a word of the table; 0: there is no such line.
+double rowOf(const std::string& text, const std::string& word) {
+  const size_t at = text.find(word);
+  return at == std::string::npos ? 0 : std::stod(text.substr(at + word.size()));
+}
+
+TEST(PipelineVerbTest, SaysWhenPlainCallsAreFaster) {
+  for (const char* stages : {"1", "2", "3"}) {
+    const Json row = pipeline({"--input", kSeven, "--items", "20", "--stages", stages});
+    const double predicted = row["predicted_items_per_s"], plain = row["one_by_one_items_per_s"];
+    EXPECT_EQ(row["plain_calls_are_faster"].get<bool>(), predicted < plain) << stages;
+    const Outcome o =
+        cli({"pipeline", kDigits, "--input", kSeven, "--items", "20", "--stages", stages});
+    ASSERT_EQ(o.code, 0) << o.err;
+    const double told = rowOf(o.out, "predicted "), alone = rowOf(o.out, "one after the other ");
+    // The table rounds.
+    if (std::abs(told - alone) < 1) continue;
+    EXPECT_EQ(o.out.find("use no pipeline") != std::string::npos, told < alone) << o.out;
+  }
 }
 
 TEST(PipelineVerbTest, WrongUsageIsSaid) {
@@ -250,4 +271,4 @@ def main(x: Tensor, w: Tensor) -> Tensor:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::pipeline_test

@@ -11,7 +11,7 @@
 
 #include "tools/command.h"
 
-namespace wick::cli {
+namespace wick::cli::terminal_test {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ def main(x: int) -> str:
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::terminal_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace wick::cli {
+namespace wick::cli::timing_test {
 namespace {
 
 TEST(Timing, QuantilesInterpolate) {
@@ -75,4 +75,4 @@ TEST(Timing, MillisecondsAreNeverShownAsZero) {
 }
 
 }  // namespace
-}  // namespace wick::cli
+}  // namespace wick::cli::timing_test

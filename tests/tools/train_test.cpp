@@ -13,7 +13,7 @@
 #include "tests/tools/cli_testing.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::train_test {
 namespace {
 
 using testing::AllOf;
@@ -530,4 +530,4 @@ TEST(TrainTest, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::train_test

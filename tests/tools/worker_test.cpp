@@ -9,7 +9,7 @@
 #include "tests/tools/cli_testing.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::worker_test {
 namespace {
 
 using nlohmann::json;
@@ -133,4 +133,4 @@ TEST(WorkerTest, CommandsFindNoInput) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::worker_test

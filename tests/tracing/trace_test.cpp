@@ -11,7 +11,7 @@
 #include "wick.h"
 #include "wick_ops.h"
 
-namespace wick {
+namespace wick::trace_test {
 namespace {
 
 using testing::HasSubstr;
@@ -231,4 +231,4 @@ TEST(Trace, StandsAlone) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::trace_test

@@ -16,7 +16,7 @@
 #include "training/clip.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::optimizer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -579,4 +579,4 @@ TEST(OptimizerTest, ALossIsOneNumber) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::optimizer_test

@@ -8,7 +8,7 @@
 #include "tests/error_text.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::schedule_test {
 namespace {
 
 using testing::HasSubstr;
@@ -235,4 +235,4 @@ TEST(ScheduleTest, StatesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::schedule_test

@@ -15,7 +15,7 @@
 #include "training/backward.h"
 #include "wick.h"
 
-namespace wick::training {
+namespace wick::training::trainer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -417,4 +417,4 @@ TEST(TrainerTest, LabelsThatAreIgnoredCountNowhere) {
 }
 
 }  // namespace
-}  // namespace wick::training
+}  // namespace wick::training::trainer_test

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::vision_test {
 namespace {
 
 const char* const kHelpers = R"(
@@ -256,4 +256,4 @@ TEST(Vision, RegionsOutside) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::vision_test

@@ -6,7 +6,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::devices_test {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(DeviceTest, ModulesThatCannotMoveStay) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::devices_test

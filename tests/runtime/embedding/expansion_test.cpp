@@ -3,7 +3,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::expansion_test {
 namespace {
 
 // `line` for i = 1 … n, where "$" stands for i and "~" for i - 1.
@@ -151,4 +151,4 @@ TEST(ExpansionTest, unrolledLoopsWithinLoops) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::expansion_test

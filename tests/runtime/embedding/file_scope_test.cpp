@@ -3,7 +3,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::file_scope_test {
 namespace {
 
 std::string resultOf(const std::string& source) {
@@ -99,4 +99,4 @@ TEST(FileScope, RefusesWhatIsNoConstant) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::file_scope_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::fork_test {
 namespace {
 
 class ForkTest : public testing::TestWithParam<size_t> {
@@ -327,4 +327,4 @@ def fails(l: List[int], n: int) -> int:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::fork_test

@@ -8,7 +8,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::handles_test {
 namespace {
 
 using testing::HasSubstr;
@@ -208,4 +208,4 @@ TEST(HandlesTest, ErrorsOfRecordedOperatorsAreThoseOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::handles_test

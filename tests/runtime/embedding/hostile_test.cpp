@@ -12,7 +12,7 @@
 #include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::hostile_test {
 namespace {
 
 std::string endOf(const Program& program, const std::string& name, const RunOptions& options = {},
@@ -351,4 +351,4 @@ def matches() -> int:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::hostile_test

@@ -7,7 +7,7 @@
 
 #include "wick.h"
 
-namespace wick {
+namespace wick::limits_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -196,4 +196,4 @@ def f(x: Tensor) -> List[Tensor]:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::limits_test

@@ -9,7 +9,7 @@
 #include "runtime/threads.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::memory_test {
 namespace {
 
 const char* const kSource = R"(
@@ -221,4 +221,4 @@ TEST(ReusedMemory, AChainNeedsOneBlock) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::memory_test

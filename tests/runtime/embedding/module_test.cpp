@@ -4,7 +4,7 @@
 #include "ir/function.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::module_test {
 namespace {
 
 // Net(weight, stats, training, inner: Inner(weight tied to Net's, bias view of it, training))
@@ -166,4 +166,4 @@ def make_b() -> B:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::module_test

@@ -5,7 +5,7 @@
 #include "runtime/executor/graph_executor.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::plans_test {
 namespace {
 
 const char* const kSource = R"(
@@ -102,4 +102,4 @@ TEST(InnerPlans, ForksHavePlans) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::plans_test

@@ -5,7 +5,7 @@
 #include "runtime/thread_pool.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::program_test {
 namespace {
 
 const char* const kSource = R"(
@@ -160,4 +160,4 @@ TEST_F(ProgramTest, ValuesOutliveTheProgram) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::program_test

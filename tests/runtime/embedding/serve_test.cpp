@@ -12,7 +12,7 @@
 #include "tests/same_bits.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::serve_test {
 namespace {
 
 using testing_tensors::sameBits;
@@ -208,4 +208,4 @@ def make(n: int) -> List[Point]:
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::serve_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
-namespace wick {
+namespace wick::shared_attributes_test {
 namespace {
 
 constexpr char kCell[] = R"(
@@ -216,4 +216,4 @@ TEST(SharedAttributes, ReadingNests) {
 }
 
 }  // namespace
-}  // namespace wick
+}  // namespace wick::shared_attributes_test

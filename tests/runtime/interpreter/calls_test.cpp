@@ -5,7 +5,7 @@
 #include "runtime/interpreter/slow_paths.h"
 #include "tests/runtime/interpreter/program.h"
 
-namespace wick::testing {
+namespace wick::testing::calls_test {
 namespace {
 
 // Records how many references a tensor has when an operator gets it.
@@ -525,4 +525,4 @@ TEST(Threads, OneCodeManyRuns) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::calls_test

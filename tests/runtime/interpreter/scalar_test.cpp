@@ -4,7 +4,7 @@
 
 #include "tests/runtime/interpreter/program.h"
 
-namespace wick::testing {
+namespace wick::testing::scalar_test {
 namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
@@ -360,4 +360,4 @@ TEST(Loops, NestedIfWithValuesFromBothSides) {
 }
 
 }  // namespace
-}  // namespace wick::testing
+}  // namespace wick::testing::scalar_test
