@@ -8,6 +8,7 @@ A script has a function main without arguments. Its first lines are comments:
   # prints: TEXT         a line that print() writes
   # expect error: TEXT   compiling or running is refused with a message that holds TEXT
   # as Python: REASON    what PyTorch 1.13 refuses or gets wrong: the expectations are those of Python itself
+  # as PyTorch 2: REASON what PyTorch 1.13 gets wrong and PyTorch 2 does not: this PyTorch is not asked
 The first two are written here; the third is ours to word, and PyTorch is only asked to refuse the script as well.
 With --check nothing is written, and the exit code tells whether a file would change. Needs Debian's python3-torch.
 """
@@ -82,9 +83,11 @@ def main():
             text = open(path).read()
             lines = text.split("\n")
             start = 0
-            while lines[start].startswith(("# expect", "# prints:", "# as Python:")):
+            while lines[start].startswith(("# expect", "# prints:", "# as Python:", "# as PyTorch 2:")):
                 start += 1
             head = lines[:start]
+            if any(line.startswith("# as PyTorch 2:") for line in head):
+                continue
             as_python = [line for line in head if line.startswith("# as Python:")]
             result, printed, error = run(path, script=not as_python)
             if any(line.startswith("# expect error:") for line in head):

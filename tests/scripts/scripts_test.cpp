@@ -19,7 +19,7 @@ struct Expectation {
   std::string result;
   std::string printed;
   std::string error;
-  std::string as_python;  // why Python's answer is expected and not PyTorch's; for record.py
+  std::string reason;  // why the answer of Python or PyTorch 2 is expected; for record.py
 };
 
 Expectation readExpectation(const std::string& text) {
@@ -34,7 +34,8 @@ Expectation readExpectation(const std::string& text) {
   };
   while (std::getline(lines, line) &&
          (take("# expect error:", expected.error) || take("# expect:", expected.result) ||
-          take("# prints:", expected.printed) || take("# as Python:", expected.as_python))) {
+          take("# prints:", expected.printed) || take("# as Python:", expected.reason) ||
+          take("# as PyTorch 2:", expected.reason))) {
   }
   if (!expected.error.empty()) expected.error.pop_back();
   return expected;
