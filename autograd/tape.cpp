@@ -211,13 +211,19 @@ void Leaf::setGradient(Tensor gradient) {
 
 void Leaf::accumulate(const Tensor& gradient) {
   std::lock_guard lock(mutex_);
+  // An expanded tensor, as the gradient of a sum is, cannot be added to.
+  const auto holdsSums = [](const Tensor& t) {
+    return t.kind() != TensorKind::Dense || t.isNonOverlappingAndDense();
+  };
   if (gradEnabled()) {
     gradient_ = sumOfGradients(gradient_, gradient);
   } else if (gradient_.defined()) {
+    if (!holdsSums(gradient_)) gradient_ = gradient_.clone(MemoryFormat::Contiguous).detach();
     ops::addInto(gradient_, gradient, Scalar(int64_t{1}));
   } else {
     // Nobody else may see the additions that follow.
-    const bool ours = gradient.impl()->useCount() == 1 && gradient.storage()->useCount() == 1;
+    const bool ours = gradient.impl()->useCount() == 1 && gradient.storage()->useCount() == 1 &&
+                      holdsSums(gradient);
     gradient_ = ours ? gradient.detach() : copyOf(gradient);
   }
 }

@@ -395,6 +395,17 @@ class Conformer {
   std::string path_;
 };
 
+TypePtr elementTypeOf(const std::vector<IValue>& values, const TypePtr& of_none) {
+  if (values.empty()) return of_none;
+  TypePtr common = values[0].type();
+  for (const IValue& v : values) {
+    std::optional<TypePtr> unified = unifyTypes(common, v.type());
+    if (!unified) return types::Any();
+    common = std::move(*unified);
+  }
+  return common;
+}
+
 IValue conform(IValue value, const TypePtr& type, Conversions conversions) {
   if (value.tag() == tagOf(*type) && !value.isNone()) return value;
   Conformer conformer(conversions);

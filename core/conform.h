@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <unordered_map>
+#include <vector>
 
 #include "core/error.h"
 #include "core/ivalue.h"
@@ -26,6 +27,10 @@ enum class Conversions {
 // where in the value it does not fit. Takes time in proportion to the value, however its parts
 // are shared.
 IValue conform(IValue value, const TypePtr& type, Conversions conversions = Conversions::None);
+
+// Returns the type that a container of these values may claim: what all have, with None an Optional, else Any; `of_none`
+// when there are none.
+TypePtr elementTypeOf(const std::vector<IValue>& values, const TypePtr& of_none);
 
 // The containers of a file that is being loaded, whose types are not settled before somebody
 // declares them. They are corrected in place, because what shares a container in the file must

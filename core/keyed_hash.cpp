@@ -33,6 +33,19 @@ HashKey HashKey::draw() {
   return key;
 }
 
+uint64_t maskedAddress(const void* address) {
+  // A network of Feistel's permutes the numbers of 62 bits, in which all addresses lie.
+  constexpr uint64_t kHalf = (uint64_t{1} << 31) - 1;
+  const auto number = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address));
+  uint64_t left = number >> 31 & kHalf, right = number & kHalf;
+  for (uint64_t round = 0; round < 4; ++round) {
+    const uint64_t next = left ^ (keyedHash(round, right) & kHalf);
+    left = right;
+    right = next;
+  }
+  return left << 31 | right;
+}
+
 uint64_t keyedHash(std::string_view bytes) {
   const HashKey& key = HashKey::get();
   const char* p = bytes.data();

@@ -48,6 +48,10 @@ inline uint64_t keyedHash(uint64_t seed, uint64_t word) {
 }
 uint64_t keyedHash(std::string_view bytes);
 
+// Returns what programs see in place of an address: below 2^62, another number for each address, and always the same one in
+// a process, from which nobody learns where something lies.
+uint64_t maskedAddress(const void* address);
+
 // For unordered containers of strings, numbers and addresses. Strings are also looked up by views
 // of them.
 struct KeyedHash {

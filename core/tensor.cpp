@@ -373,10 +373,8 @@ const Tensor& Tensor::resize(IntSpan sizes) const {
   DimVector strides = contiguousStrides(sizes);
   const size_t before = storage()->bytes();
   storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
-  if (const size_t after = storage()->bytes(); dtype() == DType::Bool && after > before) {
-    // What memory held before is no bool.
-    clearStorage(*storage(), before);
-  }
+  // What another program left there is nobody's, and no bool either.
+  clearStorage(*storage(), std::min(before, storage()->bytes()));
   impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;
 }

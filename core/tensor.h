@@ -311,7 +311,7 @@ class Tensor {
   const Tensor& copyFrom(const Tensor& source) const;
   const Tensor& fill(double value) const;
   // Gives this handle's tensor new sizes, row-major, growing its storage when it must: what resize_
-  // and out= forms do. The elements keep their places in memory.
+  // and out= forms do. The elements keep their positions in memory; memory that is added is zero.
   const Tensor& resize(IntSpan sizes) const;
 
   // "float32[2, 3]".

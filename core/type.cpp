@@ -430,6 +430,12 @@ EnumType::EnumType(std::string name, TypePtr value_type,
       value_type_(std::move(value_type)),
       members_(std::move(members)) {
   measureName(name_);
+  for (size_t i = 0; i < members_.size(); ++i) positions_.emplace(members_[i].first, i);
+}
+
+const std::pair<std::string, IValue>* EnumType::findMember(std::string_view name) const {
+  const auto found = positions_.find(name);
+  return found == positions_.end() ? nullptr : &members_[found->second];
 }
 
 EnumType::~EnumType() = default;

@@ -315,6 +315,8 @@ class EnumType : public Type {
   const std::string& name() const { return name_; }
   const TypePtr& valueType() const { return value_type_; }
   const std::vector<std::pair<std::string, IValue>>& members() const { return members_; }
+  // Returns the member of this name, or null; lives as long as the type.
+  const std::pair<std::string, IValue>* findMember(std::string_view name) const;
   std::string str() const override;
   std::string annotation() const override { return name_; }
   bool equals(const Type& other) const override;
@@ -324,6 +326,7 @@ class EnumType : public Type {
   std::string name_;
   TypePtr value_type_;
   std::vector<std::pair<std::string, IValue>> members_;
+  KeyedMap<std::string_view, size_t> positions_;  // of members, by their names
 };
 
 // A method signature set that classes and modules may satisfy. Methods carry schemas without

@@ -214,7 +214,7 @@ class Hasher {
       case Tag::Dict:
         throwRuntimeError("unhashable type: '{}'", v.tagName());
       default:
-        return M::word(reinterpret_cast<intptr_t>(v.rawObject()));
+        return M::word(static_cast<int64_t>(maskedAddress(v.rawObject())));
     }
   }
 

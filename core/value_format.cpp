@@ -9,6 +9,7 @@
 #include "core/budget.h"
 #include "core/error.h"
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "core/memory_limit.h"
 #include "core/text_limit.h"
 
@@ -69,6 +70,8 @@ std::string_view shortName(std::string_view qualified) {
   return qualified.substr(qualified.rfind('.') + 1);
 }
 
+constexpr const char* kText = "the text of a value";
+
 void appendQuoted(std::string_view text, size_t limit, std::string& out);
 
 // Appends to one text: nested values are written once, not once a level. A text that is longer than
@@ -85,10 +88,14 @@ class Formatter {
   }
 
  private:
+  // Room for what stands between two questions, but for texts of any length, which ask for themselves.
+  static constexpr size_t kPart = 256;
+
   // Asked between the parts of values.
-  bool isFull() const {
+  bool isFull() {
+    makeTextRoom(kText, out_, kPart);
     if (out_.size() <= limit_) return false;
-    if (!may_cut_) checkTextLength("the text of a value", out_.size());
+    if (!may_cut_) checkTextLength(kText, out_.size());
     return may_cut_;
   }
 
@@ -180,7 +187,9 @@ class Formatter {
     } else if (v.isString()) {
       string(v.toString());
     } else {
-      out_ += otherLeaf(v);
+      const std::string text = otherLeaf(v);
+      if (!may_cut_) makeTextRoom(kText, out_, text.size());
+      out_ += text;
     }
   }
 
@@ -189,7 +198,10 @@ class Formatter {
     if (style_ == Style::Repr) {
       appendQuoted(text, room, out_);
     } else {
-      out_ += std::string_view(text).substr(0, room + 1);  // one more tells that it is cut
+      const std::string_view part =
+          std::string_view(text).substr(0, room + 1);  // one more tells that it is cut
+      makeTextRoom(kText, out_, part.size());
+      out_ += part;
     }
   }
 
@@ -218,14 +230,14 @@ class Formatter {
         return printedDouble(c.real()) + (sign ? "+" : "") + printedDouble(c.imag()) + "j";
       }
       case Tag::Object:
-        return fmt::format("<{} object at {}>", v.toObject().type()->name(),
-                           static_cast<const void*>(v.rawObject()));
+        return fmt::format("<{} object at {:#x}>", v.toObject().type()->name(),
+                           maskedAddress(v.rawObject()));
       case Tag::Future:
         return v.toFuture().done() ? "<Future: done>" : "<Future: pending>";
       case Tag::Generator:
         return fmt::format("<Generator seed={}>", v.toGenerator().currentSeed());
       case Tag::Capsule:
-        return fmt::format("<Capsule at {}>", static_cast<const void*>(v.rawObject()));
+        return fmt::format("<Capsule at {:#x}>", maskedAddress(v.rawObject()));
       case Tag::Int:
       case Tag::String:
       case Tag::List:
@@ -246,12 +258,14 @@ class Formatter {
 
 std::string formatValue(const IValue& v, Style style) {
   std::string text = Formatter(style, kMaxTextBytes, false).format(v);
-  checkTextLength("the text of a value", text.size());
+  checkTextLength(kText, text.size());
   return text;
 }
 
 // Stops early when more than `limit` bytes were appended.
 void appendQuoted(std::string_view text, size_t limit, std::string& out) {
+  constexpr size_t kMostEscaped = 16, kRun = size_t{64} << 10;
+  Pace pace;
   char quote = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos
                    ? '"'
                    : '\'';
@@ -262,9 +276,12 @@ void appendQuoted(std::string_view text, size_t limit, std::string& out) {
     auto isPlain = [&](unsigned char c) {
       return c >= 0x20 && c < 0x7f && c != '\\' && c != static_cast<unsigned char>(quote);
     };
-    while (i < text.size() && i - start <= limit && isPlain(static_cast<unsigned char>(text[i]))) {
+    const size_t most = std::min(limit, kRun);
+    while (i < text.size() && i - start <= most && isPlain(static_cast<unsigned char>(text[i]))) {
       ++i;
     }
+    makeTextRoom(kText, out, i - start + kMostEscaped);
+    pace.step(static_cast<int64_t>(i - start + 1));
     if (i > start) {
       out += text.substr(start, i - start);
       continue;
@@ -300,6 +317,14 @@ void checkTextLength(const char* op, size_t bytes) {
   WICK_CHECK(bytes <= kMaxTextBytes, "{}: a text of {} bytes is too long; {} are allowed", op,
              bytes, kMaxTextBytes);
   checkAllocation(op, bytes);
+}
+
+void detail::growText(const char* op, std::string& text, size_t needed) {
+  checkTextLength(op, needed);
+  const size_t room =
+      std::min(std::max(needed, text.capacity() + text.capacity() / 2), kMaxTextBytes);
+  checkAllocation(op, room);
+  text.reserve(room);
 }
 
 std::string formatDouble(double value) {
@@ -340,7 +365,7 @@ std::string printedDouble(double value) {
 std::string quoteString(std::string_view text) {
   std::string out;
   appendQuoted(text, kMaxTextBytes, out);
-  checkTextLength("the text of a value", out.size());
+  checkTextLength(kText, out.size());
   return out;
 }
 

@@ -349,6 +349,7 @@ class ClassBuilder {
 
   TypePtr enumeration() {
     std::vector<std::pair<std::string, IValue>> members;
+    const DictRef seen(makeRef<DictObject>(types::Any(), types::None()));  // the values of members
     TypePtr value_type;
     IValue last;
     for (const Stmt& stmt : definition_.body()) {
@@ -376,9 +377,8 @@ class ClassBuilder {
       value_type = type;
       last = value;
       // A second name of a value is not a member of its own, as in PyTorch.
-      if (std::ranges::any_of(members, [&](const auto& m) { return m.second.equals(value); })) {
-        continue;
-      }
+      if (seen->find(value)) continue;
+      seen->set(value, IValue());
       members.emplace_back(Var(member.target().tree()).name().name(), std::move(value));
     }
     if (members.empty()) {

@@ -91,10 +91,10 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
   expectInputs(apply, unchecked ? "unchecked_cast" : "annotate", 2, 2);
   TypePtr type = typeOf(apply.inputs()[0]);
   Expr expr = apply.inputs()[1];
-  // Of Any, emitExpr would make a cast of its own.
+  // Given the hint Any, emitExpr would make a cast of its own.
   if (unchecked && type->kind() == TypeKind::Any) return uncheckedCast(emitExpr(expr), type);
   Value* value = emitExpr(expr, type);
-  if (unchecked) return uncheckedCast(value, type);
+  if (unchecked) return checkedCast(apply.range(), value, type);
   value = tryConvertToType(apply.range(), graph_, type, value, ImplicitConversions::All);
   std::string why;
   if (!value->type()->isSubtypeOf(*type, &why)) {
@@ -112,6 +112,37 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
     default:
       return value;
   }
+}
+
+Value* Emitter::checkedCast(const SourceRange& range, Value* value, const TypePtr& type) {
+  if (value->type()->isSubtypeOf(*type)) return uncheckedCast(value, type);
+  const RangeGuard at(&graph_, range);
+  const auto* optional = value->type()->as<OptionalType>();
+  if (optional && optional->element()->isSubtypeOf(*type)) {
+    return uncheckedCast(builtin(range, Symbol::aten("_unwrap_optional"), {value}), type);
+  }
+  std::vector<TypePtr> candidates;
+  if (const auto* either = type->as<OptionalType>()) {
+    candidates = {either->element(), types::None()};
+  } else if (type->kind() == TypeKind::Union) {
+    candidates = type->contained();
+  } else {
+    candidates = {type};
+  }
+  Node* test = graph_.insertNode(graph_.create(prim::isinstance, {value}));
+  test->setAttribute(attr::types, std::move(candidates));
+  test->output()->setType(types::Bool());
+  return emitValueIf(
+      range, {test->output(), RefinementSet(), std::nullopt},
+      [&] { return uncheckedCast(value, type); },
+      [&] {
+        Value* message = constant(
+            IValue(fmt::format("unchecked_cast: the value is not of type {}", type->annotation())));
+        Value* class_name = constant(IValue("builtins.RuntimeError"));
+        graph_.insertNode(graph_.create(prim::RaiseException, {message, class_name}, 0));
+        return graph_.insertNode(graph_.createUninitialized(type))->output();
+      },
+      type);
 }
 
 Value* Emitter::emitToList(const Apply& apply, const SugaredValuePtr& callee,

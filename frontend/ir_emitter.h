@@ -266,7 +266,10 @@ class Emitter {
   // Helpers
   Value* constant(IValue value) { return graph_.insertConstant(std::move(value)); }
   Value* builtin(const SourceRange& range, Symbol name, const std::vector<Value*>& args);
+  // Casts to a type that this compiler has proved.
   Value* uncheckedCast(Value* value, const TypePtr& type);
+  // Casts to a type that a program claims; a value of another type raises a RuntimeError.
+  Value* checkedCast(const SourceRange& range, Value* value, const TypePtr& type);
   SugaredValuePtr simple(Value* value) { return std::make_shared<SimpleValue>(value); }
   TypePtr typeOf(const Expr& expr) { return TypeResolver(resolver_).typeOf(expr); }
 

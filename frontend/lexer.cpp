@@ -142,6 +142,18 @@ Lexer::Lexer(std::shared_ptr<const Source> source, size_t start, size_t end, Mod
   at_line_start_ = mode == Mode::kProgram;
 }
 
+bool Token::isWord() const {
+  if (kind == TK_IDENT) return true;
+  if (kind == TK_NEWLINE || kind == TK_INDENT || kind == TK_DEDENT || kind == TK_EOF) return false;
+  const auto belongs = [](char c) { return c == '_' || isDigit(c) || isAsciiLetter(c); };
+  const std::string_view word = text();
+  return !word.empty() && !isDigit(word[0]) && std::ranges::all_of(word, belongs);
+}
+
+void Lexer::takeAsIdentifier() {
+  cur_->kind = TK_IDENT;
+}
+
 const Token& Lexer::cur() {
   if (!cur_) cur_ = lex();
   return *cur_;

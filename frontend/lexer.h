@@ -134,6 +134,8 @@ struct Token {
   // carries its prefix and quotes. TK_NEWLINE, TK_INDENT, TK_DEDENT and TK_EOF have unspecified
   // text.
   std::string_view text() const { return range.text(); }
+  // Whether it is written as a name: an identifier or a keyword.
+  bool isWord() const;
   // For messages: "'+'", "identifier 'x'", "newline".
   std::string describe() const;
 };
@@ -159,6 +161,8 @@ class Lexer {
   // the next call that advances.
   const Token& cur();
   const Token& lookahead();
+  // Makes the current token, a keyword, the identifier that it is written as.
+  void takeAsIdentifier();
   // Advances and returns the token that was current.
   Token next();
   // Advances when the current token is of this kind.

@@ -159,9 +159,8 @@ Expr ParserImpl::postfix(Expr value) {
     switch (cur().kind) {
       case '.': {
         next();
-        // Keywords may be names of attributes: `torch.ops.aten.is`.
-        bool is_word = cur().kind >= TK_DEF && cur().kind <= TK_NONE;
-        Ident selector = is_word ? makeIdent(next()) : ident();
+        // Keywords may be names of attributes: `torch.ops.aten.is`, `self.blocks.in`.
+        Ident selector = cur().isWord() ? makeIdent(next()) : ident();
         value = Select::create(rangeFrom(value.range()), value, selector);
         break;
       }

@@ -197,13 +197,14 @@ class ParserImpl {
   size_t line_level_ = 0;
   // The line whose place was refused; what else is wrong with it comes from there.
   size_t misplaced_line_ = std::string::npos;
-  bool unexpected_ = false;     // the error is a token where another was expected
-  bool gives_up_ = false;       // the error concerns the text as a whole
-  bool opens_block_ = true;     // a block may belong to the last line that had an error
-  bool decorates_ = false;      // that line was a decorator
-  bool quiet_ = false;          // inside of a block that belongs to nothing
-  bool skips_methods_ = false;  // inside of a class whose methods are not read
-  bool after_error_ = false;    // the statement before this one could not be read
+  bool unexpected_ = false;       // the error is a token where another was expected
+  bool gives_up_ = false;         // the error concerns the text as a whole
+  bool opens_block_ = true;       // a block may belong to the last line that had an error
+  bool decorates_ = false;        // that line was a decorator
+  bool quiet_ = false;            // inside of a block that belongs to nothing
+  bool skips_methods_ = false;    // inside of a class whose methods are not read
+  bool declares_fields_ = false;  // inside of a class and of none of its methods
+  bool after_error_ = false;      // the statement before this one could not be read
 };
 
 template <class T>

@@ -68,6 +68,8 @@ void ParserImpl::statement(std::vector<Stmt>& out) {
   Nesting nesting(*this);
   if (after_error_ && orphan()) return;
   after_error_ = false;
+  // A field of an archive may have a keyword's name, as a module of a ModuleDict may.
+  if (declares_fields_ && cur().isWord() && lookahead().kind == ':') lexer_->takeAsIdentifier();
   switch (cur().kind) {
     case TK_IF:
       out.push_back(checkHeight(ifStatement()));
@@ -295,6 +297,7 @@ Stmt ParserImpl::decorated() {
 }
 
 Def ParserImpl::def(const std::vector<Expr>& decorators) {
+  const Restored fields(declares_fields_, false);
   SourceRange start = expect(TK_DEF).range;
   Ident name = ident();
   expect('(');
@@ -336,6 +339,7 @@ ClassDef ParserImpl::classDef(const std::vector<Expr>& decorators) {
     return name == "NamedTuple" || name == "Enum" || name == "IntEnum";
   });
   const Restored restored(skips_methods_, skips);
+  const Restored fields(declares_fields_, true);
   List<Stmt> body = block();
   return ClassDef::create(header, name, List<Expr>::create(header, bases), body,
                           List<Expr>::create(header, decorators));

@@ -1,6 +1,7 @@
 #include "frontend/script_library.h"
 
 #include <string>
+#include <utility>
 
 namespace wick {
 
@@ -14,7 +15,7 @@ def add(a: NUMBER, b: Tensor) -> Tensor:
 def mul(a: NUMBER, b: Tensor) -> Tensor:
     return b * a
 def sub(a: NUMBER, b: Tensor) -> Tensor:
-    return torch.neg(b) + a
+    return torch.rsub(b, a)
 def div(a: NUMBER, b: Tensor) -> Tensor:
     return torch.reciprocal(b) * a
 def eq(a: NUMBER, b: Tensor) -> Tensor:
@@ -32,17 +33,23 @@ def gt(a: NUMBER, b: Tensor) -> Tensor:
 def ge(a: NUMBER, b: Tensor) -> Tensor:
     return b <= a
 def remainder(a: NUMBER, b: Tensor) -> Tensor:
-    return torch.remainder(torch.scalar_tensor(a, dtype=b.dtype, device=b.device), b)
+    return torch.remainder(torch.tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
 def floor_divide(a: NUMBER, b: Tensor) -> Tensor:
-    return torch.floor_divide(torch.scalar_tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
+    return torch.floor_divide(torch.tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
+)script";
+  constexpr const char* kWhole = R"script(
+def __and__(a: NUMBER, b: Tensor) -> Tensor:
+    return b & a
+def __or__(a: NUMBER, b: Tensor) -> Tensor:
+    return b | a
+def __xor__(a: NUMBER, b: Tensor) -> Tensor:
+    return b ^ a
+def __lshift__(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.bitwise_left_shift(torch.tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
+def __rshift__(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.bitwise_right_shift(torch.tensor(a, dtype=torch.result_type(b, a), device=b.device), b)
 )script";
   constexpr const char* kRest = R"script(
-def __and__(a: int, b: Tensor) -> Tensor:
-    return b & a
-def __or__(a: int, b: Tensor) -> Tensor:
-    return b | a
-def __xor__(a: int, b: Tensor) -> Tensor:
-    return b ^ a
 def __contains__(self: str, key: str) -> bool:
     return self.find(key, 0, len(self)) != -1
 def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
@@ -73,6 +80,25 @@ def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) 
   };
   for (const char* type : {"int", "float", "complex"}) add(kAll, type);
   for (const char* type : {"int", "float"}) add(kOrdered, type);
+  add(kWhole, "int");
+  // A boolean is a number, and of a lower kind than all others, as a tensor of one is.
+  constexpr const char* kBool = R"script(
+def NAME(a: bool, b: Tensor) -> Tensor:
+    return torch.tensor(a, device=b.device) SIGN b
+def NAME(a: Tensor, b: bool) -> Tensor:
+    return a SIGN torch.tensor(b, device=a.device)
+)script";
+  constexpr std::pair<const char*, const char*> kSigns[] = {
+      {"add", "+"},  {"sub", "-"},     {"mul", "*"},       {"div", "/"},
+      {"eq", "=="},  {"ne", "!="},     {"lt", "<"},        {"le", "<="},
+      {"gt", ">"},   {"ge", ">="},     {"remainder", "%"}, {"floor_divide", "//"},
+      {"pow", "**"}, {"__and__", "&"}, {"__or__", "|"},    {"__xor__", "^"}};
+  for (const auto& [name, sign] : kSigns) {
+    std::string text(kBool);
+    for (size_t at; (at = text.find("NAME")) != std::string::npos;) text.replace(at, 4, name);
+    for (size_t at; (at = text.find("SIGN")) != std::string::npos;) text.replace(at, 4, sign);
+    out += text;
+  }
   return out + kRest;
 }
 

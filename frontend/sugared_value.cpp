@@ -234,9 +234,8 @@ SugaredValuePtr SpecialForm::attr(const SourceRange& range, GraphFunction& fn,
 
 SugaredValuePtr EnumClassValue::attr(const SourceRange& range, GraphFunction& fn,
                                      const std::string& field) {
-  for (const auto& [name, value] : type_->members()) {
-    if (name != field) continue;
-    IValue member(makeRef<EnumObject>(type_, name, value));
+  if (const auto* found = type_->findMember(field)) {
+    IValue member(makeRef<EnumObject>(type_, found->first, found->second));
     return std::make_shared<SimpleValue>(fn.graph()->insertConstant(std::move(member), type_));
   }
   std::set<std::string> names;

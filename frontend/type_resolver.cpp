@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/budget.h"
+#include "core/conform.h"
 #include "core/error.h"
 #include "core/native_class.h"
 #include "core/stack.h"
@@ -330,12 +332,17 @@ class DefaultEvaluator {
   explicit DefaultEvaluator(const ResolverPtr& resolver) : resolver_(resolver) {}
 
   IValue evaluate(const Expr& expr, const TypePtr& type) const {
-    IValue value = fit(expr, eval(expr, type), type);
+    const IValue value = fit(expr, eval(expr, type), type);
     if (!value.type()->isSubtypeOf(*type)) {
       throwCompileError(expr.range(), "Expected a default value of type {}, found {}",
                         type->annotation(), value.type()->annotation());
     }
-    return value;
+    try {
+      return conform(value, type);  // the elements as well
+    } catch (const RuntimeError& error) {
+      throwCompileError(expr.range(), "Expected a default value of type {}: {}", type->annotation(),
+                        error.brief());
+    }
   }
 
  private:
@@ -376,6 +383,7 @@ class DefaultEvaluator {
   }
 
   IValue eval(const Expr& expr, const TypePtr& type) const {
+    checkBudget();
     switch (expr.kind()) {
       case TK_CONST:
         return number(Const(expr.tree()), false);
@@ -394,8 +402,8 @@ class DefaultEvaluator {
       case TK_LIST_LITERAL: {
         std::vector<IValue> elements;
         for (const Expr& e : ListLiteral(expr.tree()).inputs()) elements.push_back(eval(e, type));
-        TypePtr element = elements.empty() ? types::Tensor() : elements[0].type();
-        return IValue(makeList(element, std::move(elements)));
+        TypePtr element = elementTypeOf(elements, types::Tensor());
+        return IValue(makeList(std::move(element), std::move(elements)));
       }
       case TK_TUPLE_LITERAL: {
         std::vector<IValue> elements;
@@ -462,14 +470,14 @@ class DefaultEvaluator {
   }
 
   IValue dict(const DictLiteral& literal, const TypePtr& type) const {
-    std::vector<std::pair<IValue, IValue>> items;
+    std::vector<IValue> keys, values;
     for (size_t i = 0; i < literal.keys().size(); ++i) {
-      items.emplace_back(eval(literal.keys()[i], type), eval(literal.values()[i], type));
+      keys.push_back(eval(literal.keys()[i], type));
+      values.push_back(eval(literal.values()[i], type));
     }
-    TypePtr key = items.empty() ? types::String() : items[0].first.type();
-    TypePtr value = items.empty() ? types::Tensor() : items[0].second.type();
-    auto out = makeRef<DictObject>(key, value);
-    for (auto& [k, v] : items) out->set(std::move(k), std::move(v));
+    auto out = makeRef<DictObject>(elementTypeOf(keys, types::String()),
+                                   elementTypeOf(values, types::Tensor()));
+    for (size_t i = 0; i < keys.size(); ++i) out->set(std::move(keys[i]), std::move(values[i]));
     return IValue(DictRef(out));
   }
 

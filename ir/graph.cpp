@@ -340,12 +340,14 @@ bool Node::hasSideEffects() const {
 bool Node::isNondeterministic() const {
   const Operator* op = maybeOperator();
   if (!op || !op->has(kNondeterministic)) return false;
-  // Attention draws for its dropout alone, which most programs do not ask for.
+  // Attention draws for its dropout alone, and a new tensor is a leaf when it is asked for: most programs want neither.
   const std::vector<Argument>& arguments = op->schema().arguments();
   for (size_t i = 0; i < arguments.size() && i < inputs().size(); ++i) {
-    if (arguments[i].name != "dropout_p") continue;
-    const std::optional<IValue> p = constantOf(inputs()[i]);
-    return !p || !p->isDouble() || p->toDouble() != 0;
+    const bool is_dropout = arguments[i].name == "dropout_p";
+    if (!is_dropout && arguments[i].name != "requires_grad") continue;
+    const std::optional<IValue> asked = constantOf(inputs()[i]);
+    return !asked || (is_dropout ? !asked->isDouble() || asked->toDouble() != 0
+                                 : !asked->isBool() || asked->toBool());
   }
   return true;
 }

@@ -139,6 +139,7 @@ class Node {
   // Prints, raises, writes memory, draws random numbers… anything that removing would be noticed
   // by.
   bool hasSideEffects() const;
+  // Whether another run gives another result: random numbers, or a leaf, whose gradient is its own.
   bool isNondeterministic() const;
   bool isControlFlow() const;
 

@@ -64,7 +64,7 @@ enum OperatorFlags : uint32_t {
   kNoFlags = 0,
   kInplaceForm = 1 << 0,  // also registers name_(Tensor(a!) self, …) -> Tensor(a!)
   kOutForm = 1 << 1,      // also registers name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!)
-  kNondeterministic = 1 << 2,   // draws random numbers: neither merged nor folded
+  kNondeterministic = 1 << 2,   // draws random numbers or makes leaves: neither merged nor folded
   kSideEffects = 1 << 3,        // prints, raises, waits: never removed or reordered
   kNotDifferentiable = 1 << 4,  // integer or boolean results, or a constant: no gradient flows
   kAnyKind = 1 << 5,  // reads nothing but what tensors of every kind have (core/tensor_kind.h)

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "core/conform.h"
 #include "core/error.h"
 #include "core/keyed_hash.h"
 #include "ir/depth.h"
@@ -384,7 +385,14 @@ class Parser {
       } else if (acceptWord("type")) {
         n->setAttribute(key, type());
       } else if (startsLiteral()) {
-        n->setAttribute(key, literal(n->kind() == prim::Constant ? result_type : nullptr));
+        const TypePtr type = n->kind() == prim::Constant ? result_type : nullptr;
+        IValue value = literal(type);
+        try {
+          if (type) value = conform(std::move(value), type);
+        } catch (const RuntimeError& error) {
+          fail(error.brief());
+        }
+        n->setAttribute(key, std::move(value));
       } else {
         pending_subgraphs_.emplace_back(key, name());
       }
@@ -431,7 +439,7 @@ class Parser {
       const ListType* list = expected ? expected->as<ListType>() : nullptr;
       TypePtr element = list ? list->element() : nullptr;
       std::vector<IValue> elements = literals(']', [&](size_t) { return element; });
-      if (!element) element = elements.empty() ? types::Tensor() : elements[0].type();
+      if (!element) element = elementTypeOf(elements, types::Tensor());
       return IValue(makeList(element, std::move(elements)));
     }
     if (accept('(')) {
@@ -453,19 +461,24 @@ class Parser {
       expect(')');
       return IValue(std::complex<double>(re, im));
     }
-    return number();
+    IValue v = number();
+    // PyTorch prints booleans as numbers.
+    const bool is_bool = expected && expected->kind() == TypeKind::Bool && v.isInt();
+    return is_bool && (v.toInt() == 0 || v.toInt() == 1) ? IValue(v.toInt() == 1) : v;
   }
 
   IValue dict(const TypePtr& expected) {
     const DictType* type = expected ? expected->as<DictType>() : nullptr;
-    auto out = makeRef<DictObject>(type ? type->key() : types::String(),
-                                   type ? type->value() : types::Tensor());
+    std::vector<IValue> keys, values;
     while (!accept('}')) {
-      IValue key = literal(type ? type->key() : nullptr);
+      keys.push_back(literal(type ? type->key() : nullptr));
       expect(':');
-      out->set(std::move(key), literal(type ? type->value() : nullptr));
+      values.push_back(literal(type ? type->value() : nullptr));
       if (peek() != '}') expect(',');
     }
+    auto out = makeRef<DictObject>(type ? type->key() : elementTypeOf(keys, types::String()),
+                                   type ? type->value() : elementTypeOf(values, types::Tensor()));
+    for (size_t i = 0; i < keys.size(); ++i) out->set(std::move(keys[i]), std::move(values[i]));
     return IValue(out);
   }
 

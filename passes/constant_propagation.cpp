@@ -286,7 +286,10 @@ class Folder {
     } catch (const RuntimeError&) {
       return false;
     }
-    return true;
+    // A constant would not be reached by gradients.
+    return std::ranges::none_of(results, [](const IValue& v) {
+      return v.isTensor() && v.toTensor().defined() && v.toTensor().requiresGrad();
+    });
   }
 
   void replace(Node* node, std::vector<IValue>& results) {

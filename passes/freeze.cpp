@@ -6,9 +6,11 @@
 //   prim::Constant[value=<Tensor>]()
 #include "passes/freeze.h"
 
+#include <algorithm>
 #include <bit>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
@@ -21,6 +23,40 @@ namespace {
 bool isPlain(const IValue& v) {
   return !v.isCounted() || v.isString() || v.isComplex() || v.isEnum();
 }
+
+// The memory of all tensors that a value holds, within containers and objects as well.
+class Memories {
+ public:
+  void add(const IValue& v) {
+    if (v.isTensor()) {
+      if (v.toTensor().defined()) found_.insert(v.toTensor().storage().get());
+    } else if (v.isCounted() && !isPlain(v) && met_.insert(v.rawObject()).second) {
+      parts(v, [&](const IValue& part) { add(part); });
+    }
+  }
+  bool meets(const Memories& other) const {
+    return std::ranges::any_of(found_,
+                               [&](const Storage* s) { return other.found_.count(s) != 0; });
+  }
+  bool empty() const { return found_.empty(); }
+
+  // Calls f with each value that a container or an object holds.
+  template <class F>
+  static void parts(const IValue& v, F&& f) {
+    if (v.isList() || v.isTuple()) {
+      for (const IValue& element : v.elements()) f(element);
+    } else if (v.isDict()) {
+      for (const IValue& element : v.toDict().values()) f(element);
+    } else if (v.isObject()) {
+      const Object& object = v.toObject();
+      for (size_t i = 0; i < object.type()->attributes().size(); ++i) f(object.slot(i));
+    }
+  }
+
+ private:
+  std::unordered_set<const Storage*> found_;
+  std::unordered_set<const RefCounted*> met_;
+};
 
 class Freezer {
  public:
@@ -54,7 +90,32 @@ class Freezer {
     written_names_.clear();
     anything_written_ = false;
     forEachNode(graph_.block(), [&](const Node* node) { findWrites(node); });
+    findWrittenMemory();
     forEachNode(graph_.block(), [&](Node* node) { replace(node, plain_only); });
+  }
+
+  // A write through one attribute is one to all that lie in the same memory.
+  void findWrittenMemory() {
+    written_memory_ = {};
+    for (const auto& [owner, name] : written_) written_memory_.add(owner->attr(name));
+    if (!written_names_.empty()) addNamed(*self_);
+  }
+
+  void addNamed(const Object& object) {
+    std::vector<const Object*> rest{&object};
+    std::unordered_set<const Object*> met{&object};
+    while (!rest.empty()) {
+      const Object& next = *rest.back();
+      rest.pop_back();
+      const auto& attributes = next.type()->attributes();
+      for (size_t i = 0; i < attributes.size(); ++i) {
+        const IValue& value = next.slot(i);
+        if (written_names_.count(attributes[i].name) != 0) written_memory_.add(value);
+        if (value.isObject() && met.insert(&value.toObject()).second) {
+          rest.push_back(&value.toObject());
+        }
+      }
+    }
   }
 
   // The object that a value is, when it is reached from `self` by attributes alone.
@@ -156,9 +217,12 @@ class Freezer {
     ObjectRef owner = objectOf(node->input(0));
     std::string name = node->ivalue(attr::name).toString();
     if (!owner || isWritten(owner.get(), name)) return;
-    const IValue& value = withoutGradient(owner->attr(name));
-    if (value.isObject()) return;  // resolved by its own attributes
-    if (!isPlain(value) && (plain_only || anything_written_)) return;
+    const IValue& attribute = owner->attr(name);
+    if (attribute.isObject()) return;  // resolved by its own attributes
+    if (!isPlain(attribute) && (plain_only || anything_written_ || isWrittenElsewhere(attribute))) {
+      return;
+    }
+    const IValue value = withoutGradient(attribute);
     InsertPointGuard guard(node);
     Value* out = node->output();
     Value* constant = graph_.insertConstant(value, constantType(value, out->type()));
@@ -168,14 +232,48 @@ class Freezer {
     if (!debug_name.empty()) constant->setDebugName(debug_name);
   }
 
+  bool isWrittenElsewhere(const IValue& value) const {
+    if (written_memory_.empty()) return false;
+    Memories memory;
+    memory.add(value);
+    return memory.meets(written_memory_);
+  }
+
   // Nobody trains what is frozen: a tensor that requires a gradient is replaced by a handle on the
-  // same memory that does not, as PyTorch's freezing does. One for each, so that identities stay.
-  const IValue& withoutGradient(const IValue& value) {
-    if (!value.isTensor() || !value.toTensor().requiresGrad()) return value;
-    Tensor tensor = value.toTensor();
-    IValue& detached = detached_[tensor.impl()];
-    if (!detached.isTensor()) detached = IValue(tensor.detach());
-    return detached;
+  // same memory that does not, as PyTorch's freezing does, also within containers, which are copied
+  // then. One for each, so that identities stay.
+  IValue withoutGradient(const IValue& value) {
+    if (isPlain(value)) return value;
+    if (const auto known = detached_.find(value.rawObject()); known != detached_.end()) {
+      return known->second;
+    }
+    IValue result = value;
+    if (value.isTensor()) {
+      if (value.toTensor().requiresGrad()) result = IValue(value.toTensor().detach());
+    } else if (value.isList() || value.isTuple() || value.isDict()) {
+      result = containerWithoutGradient(value);
+    }
+    detached_.emplace(value.rawObject(), result);
+    return result;
+  }
+
+  IValue containerWithoutGradient(const IValue& value) {
+    std::vector<IValue> elements;
+    bool changed = false;
+    Memories::parts(value, [&](const IValue& part) {
+      elements.push_back(withoutGradient(part));
+      changed |= part.isCounted() && elements.back().rawObject() != part.rawObject();
+    });
+    if (!changed) return value;
+    if (value.isList()) {
+      return IValue(makeList(value.toList().element_type, std::move(elements)));
+    }
+    if (value.isTuple()) return IValue(makeTuple(std::move(elements), value.toTuple().named));
+    const DictObject& dict = value.toDict();
+    auto copy = makeRef<DictObject>(dict.key_type, dict.value_type);
+    const std::vector<IValue> keys = dict.keys();
+    for (size_t i = 0; i < keys.size(); ++i) copy->set(keys[i], std::move(elements[i]));
+    return IValue(DictRef(copy));
   }
 
   // None is more precise than the attribute's Optional; otherwise the declared type stands.
@@ -188,7 +286,8 @@ class Freezer {
   std::set<Slot> written_;
   std::set<std::string> written_names_;  // on an object that is not known
   bool anything_written_ = false;
-  std::unordered_map<const TensorImpl*, IValue> detached_;
+  Memories written_memory_;
+  std::unordered_map<const RefCounted*, IValue> detached_;  // by values of attributes
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ void replace(Graph& graph, Node* fork, const Graph& body, std::vector<Node*>& fo
 
 }  // namespace
 
-std::vector<InlinedFork> inlineForks(Graph& graph) {
+std::vector<InlinedFork> inlineForks(Graph& graph, const std::function<bool(const Node*)>& wanted) {
   std::vector<InlinedFork> inlined;
   std::vector<Node*> forks;
   withStackFor(graph, [&] { collectForks(graph.block(), forks); });
@@ -55,6 +55,7 @@ std::vector<InlinedFork> inlineForks(Graph& graph) {
   // Those of bodies are appended.
   for (size_t i = 0; i < std::min(forks.size(), kMaxForks); ++i) {
     Node* const fork = forks[i];
+    if (wanted && !wanted(fork)) continue;
     const Graph& forked = *fork->subgraph(attr::Subgraph);
     if (!isOnlyAwaited(fork) || forked.outputs().size() != 1) continue;
     if (graph.nodeCount() + forked.nodeCount() > kInlineForksMaxNodes) break;

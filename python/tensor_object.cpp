@@ -485,7 +485,7 @@ PyObject* newTensor(PyTypeObject* type, PyObject* arguments, PyObject* kwargs) {
       if (isSize(data)) {
         IValue sizes;
         tryValue(data, sizes);
-        return allocate(type, Tensor::empty(sizes.toDims(), defaultDType()));
+        return allocate(type, Tensor::zeros(sizes.toDims(), defaultDType()));
       }
       return allocate(type, tensorFromData(data, defaultDType(), "Tensor"));
     }
@@ -494,7 +494,7 @@ PyObject* newTensor(PyTypeObject* type, PyObject* arguments, PyObject* kwargs) {
       sizes.push_back(toValue(PyTuple_GET_ITEM(arguments, i)).toInt());
     }
     if (count == 0) sizes.push_back(0);
-    return allocate(type, Tensor::empty(sizes, defaultDType()));
+    return allocate(type, Tensor::zeros(sizes, defaultDType()));
   });
 }
 

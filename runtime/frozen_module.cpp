@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -10,6 +11,7 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/freeze.h"
 #include "passes/inline_calls.h"
+#include "passes/inline_forks.h"
 #include "passes/lower_tuples.h"
 #include "passes/restore_operators.h"
 #include "runtime/inference.h"
@@ -64,13 +66,22 @@ void expandContainers(Block* block) {
   expand(block->returnNode());
 }
 
+// Whether a fork is given a module, whose attributes become constants. If somebody waits for it, it may
+// run at once.
+bool takesObject(const Node* fork) {
+  return fork->output()->hasUses() && std::ranges::any_of(fork->inputs(), [](const Value* v) {
+           return v->type()->kind() == TypeKind::Class || v->type()->kind() == TypeKind::Interface;
+         });
+}
+
 std::shared_ptr<Graph> frozenGraph(const Module& module, GraphFunction& method, bool optimize) {
   method.ensureDefined();
   std::shared_ptr<Graph> graph = method.graph()->copy();
+  inlineCalls(*graph);
+  inlineForks(*graph, takesObject);
   if (optimize) {
     simplifyForInference(*graph, module.object());
   } else {
-    inlineCalls(*graph);
     freezeModule(*graph, module.object());
     lowerTuples(*graph);
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/budget.h"
 #include "core/conform.h"
 #include "core/error.h"
 #include "core/stack.h"
@@ -17,6 +18,7 @@ class Evaluator {
   explicit Evaluator(const ConstantScope& scope) : scope_(scope) {}
 
   IValue evaluate(const Expr& expr) const {
+    checkBudget();
     switch (expr.kind()) {
       case TK_CONST:
         return number(Const(expr.tree()), false);
@@ -72,26 +74,16 @@ class Evaluator {
     return values;
   }
 
-  static TypePtr commonType(const std::vector<IValue>& values) {
-    if (values.empty()) return types::Any();
-    TypePtr type = values[0].type();
-    for (const IValue& v : values) {
-      std::optional<TypePtr> unified = unifyTypes(type, v.type());
-      if (!unified) return types::Any();
-      type = *unified;
-    }
-    return type;
-  }
-
   static IValue list(std::vector<IValue> values) {
-    TypePtr type = commonType(values);
+    TypePtr type = elementTypeOf(values, types::Any());
     return makeList(std::move(type), std::move(values));
   }
 
   IValue dict(const DictLiteral& literal) const {
     std::vector<IValue> keys = all(literal.keys());
     std::vector<IValue> values = all(literal.values());
-    auto result = makeRef<DictObject>(commonType(keys), commonType(values));
+    auto result =
+        makeRef<DictObject>(elementTypeOf(keys, types::Any()), elementTypeOf(values, types::Any()));
     for (size_t i = 0; i < keys.size(); ++i) result->set(keys[i], values[i]);
     return result;
   }

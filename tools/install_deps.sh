@@ -11,7 +11,7 @@ packages=(
   # the package for Python and its tests
   pybind11-dev python3-dev python3-numpy python3-venv
   # tests of what is installed
-  cmake luajit openmpi-bin pkgconf
+  cmake git luajit openmpi-bin pkgconf
 )
 
 is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -34,6 +35,32 @@ void repeatable(CLI::Option* option) {
       CLI::MultiOptionPolicy::TakeAll);
 }
 
+// A number within bounds, which nan is not.
+CLI::Validator numberIn(double least, double most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool is_number = !text.empty() && *end == '\0';
+    if (is_number && value >= least && value <= most) return {};
+    return fmt::format("expected a number from {} to {}, got {}", least, most, text);
+  };
+  return CLI::Validator(check, fmt::format("in [{} - {}]", least, most), "number");
+}
+CLI::Validator finiteNumber() {
+  return numberIn(-1e300, 1e300).description("");
+}
+
+// At least one byte.
+std::string checkSize(const std::string& text) {
+  const bool counts = !text.empty() && text[0] >= '0' && text[0] <= '9' &&
+                      text.find_first_of("123456789") != text.npos;
+  return counts ? std::string()
+                : fmt::format(
+                      "expected a size of at least one byte (1G, 500M), got {}; without the flag "
+                      "there is no limit",
+                      text);
+}
+
 // Limits for verbs that load or run files from anyone.
 void addLimits(CLI::App& verb, Options& options) {
   repeatable(verb.add_option(
@@ -41,9 +68,10 @@ void addLimits(CLI::App& verb, Options& options) {
       "library with operators and classes, loaded first; it is code, and runs as such"));
   verb.add_option("--time-limit", options.time_limit,
                   "seconds for loading, compiling and running together")
-      ->check(CLI::Range(0.001, 1e9));
+      ->check(numberIn(0.001, 1e9));
   verb.add_option("--memory-limit", options.memory_limit,
                   "bytes that tensors, values and programs may take (1G, 500M)")
+      ->check(CLI::Validator(checkSize, "", "size"))
       ->transform(CLI::AsSizeValue(false));
 }
 
@@ -100,13 +128,13 @@ void addTolerances(CLI::App& verb, Options& options) {
   verb.add_option(
           "--tolerance", options.tolerance,
           "numbers count as equal up to this share of the largest number in the two tensors (0)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numberIn(0.0, 1.0));
   verb.add_option("--atol", options.atol,
                   "or up to this difference, plus --rtol times the expected number, as in "
                   "torch.allclose (0)")
-      ->check(CLI::Range(0.0, 1e300));
+      ->check(numberIn(0.0, 1e300));
   verb.add_option("--rtol", options.rtol, "share of each expected number (0)")
-      ->check(CLI::Range(0.0, 1e300));
+      ->check(numberIn(0.0, 1e300));
 }
 
 void addInputFlags(CLI::App& verb, Options& options) {
@@ -162,7 +190,7 @@ void addBench(CLI::App* verb, Options& options) {
   verb->add_option("--iterations", options.iterations, "calls to time (as fit into --duration)")
       ->check(CLI::Range(1, 1000000000));
   verb->add_option("--duration", options.duration, "seconds to spend on timed calls (1.5)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(numberIn(0.001, 1e6));
   verb->add_option("--warm-up", options.warm_up, "calls before the timed ones (0.3 s of them)")
       ->check(CLI::Range(0, 1000000000));
   verb->add_option("--compare", options.compare, "interpreter: the same without machine code")
@@ -229,17 +257,20 @@ void addFileVerbs(const MakeVerb& verb, Options& options, const char* either) {
 void addOptimizer(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--optimizer", train.optimizer, "sgd, adam, adamw (default), rmsprop, adagrad")
       ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
-  verb.add_option("--lr", train.lr, "learning rate (PyTorch's of the optimizer)");
-  verb.add_option("--momentum", train.momentum, "of sgd and rmsprop");
-  verb.add_option("--dampening", train.dampening, "of sgd's momentum");
+  verb.add_option("--lr", train.lr, "learning rate (PyTorch's of the optimizer)")
+      ->check(finiteNumber());
+  verb.add_option("--momentum", train.momentum, "of sgd and rmsprop")->check(finiteNumber());
+  verb.add_option("--dampening", train.dampening, "of sgd's momentum")->check(finiteNumber());
   verb.add_flag("--nesterov", train.nesterov, "sgd with Nesterov's momentum");
-  verb.add_option("--weight-decay", train.weight_decay, "of all optimizers");
-  verb.add_option("--betas", train.betas, "two numbers, of adam and adamw")->expected(2);
-  verb.add_option("--eps", train.eps, "what is added to denominators");
+  verb.add_option("--weight-decay", train.weight_decay, "of all optimizers")->check(finiteNumber());
+  verb.add_option("--betas", train.betas, "two numbers, of adam and adamw")
+      ->expected(2)
+      ->check(finiteNumber());
+  verb.add_option("--eps", train.eps, "what is added to denominators")->check(finiteNumber());
   verb.add_flag("--amsgrad", train.amsgrad, "adam and adamw with the largest square");
-  verb.add_option("--alpha", train.alpha, "how long rmsprop remembers");
+  verb.add_option("--alpha", train.alpha, "how long rmsprop remembers")->check(finiteNumber());
   verb.add_flag("--centered", train.centered, "rmsprop with the variance");
-  verb.add_option("--lr-decay", train.lr_decay, "of adagrad");
+  verb.add_option("--lr-decay", train.lr_decay, "of adagrad")->check(finiteNumber());
   verb.add_option("--schedule", train.schedule,
                   "of the rate: constant, step, multistep, exponential (by epochs), cosine, linear "
                   "(to 0), onecycle (over all steps)")
@@ -250,14 +281,15 @@ void addOptimizer(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--milestones", train.milestones, "epochs, of the schedule multistep")
       ->delimiter(',')
       ->check(CLI::Range(0, 1000000000));
-  verb.add_option("--gamma", train.gamma, "factor of step, multistep and exponential (0.1)");
-  verb.add_option("--min-lr", train.min_lr, "where cosine ends (0)");
+  verb.add_option("--gamma", train.gamma, "factor of step, multistep and exponential (0.1)")
+      ->check(finiteNumber());
+  verb.add_option("--min-lr", train.min_lr, "where cosine ends (0)")->check(finiteNumber());
   verb.add_option("--warm-up", train.warm_up, "steps in which the rate grows to its size")
       ->check(CLI::Range(0, 1000000000));
   verb.add_option("--clip-norm", train.clip_norm, "largest norm of all gradients together")
-      ->check(CLI::Range(0.0, 1e300));
+      ->check(numberIn(0.0, 1e300));
   verb.add_option("--clip-value", train.clip_value, "largest gradient of an element")
-      ->check(CLI::Range(0.0, 1e300));
+      ->check(numberIn(0.0, 1e300));
 }
 
 void addBuild(CLI::App* verb, Options& options) {
@@ -331,7 +363,7 @@ void addTrain(CLI::App& app, Options& options) {
   verb->add_flag("--drop-last", train.drop_last, "leave out a last batch that is smaller");
   verb->add_flag("--no-shuffle", train.no_shuffle, "take the samples in the order of the file");
   verb->add_option("--validation", train.validation, "share of the samples kept for validation")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numberIn(0.0, 1.0));
   verb->add_option("--validation-data", train.validation_data, "samples for validation, as --data")
       ->expected(1, 64);
   addDevice(*verb, options);
@@ -411,7 +443,7 @@ void addPipeline(CLI::App& app, Options& options, const char* either) {
                    "how often --input is run (as often as fits into --duration)")
       ->check(CLI::Range(1, 1000000000));
   verb->add_option("--duration", options.duration, "seconds to run --input again and again (2)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(numberIn(0.001, 1e6));
   verb->add_option("--in-flight", pipeline.in_flight,
                    "items that may be under way (as many as queues and stages hold)")
       ->check(CLI::Range(1, 1000000000));
@@ -555,7 +587,7 @@ void defineVerbs(CLI::App& app, Options& options) {
   bisect
       ->add_option("--tolerance", options.tolerance,
                    "numbers count as equal up to this share of the expected one (0)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numberIn(0.0, 1.0));
 
   addTrain(app, options);
   CLI::App* evaluate =

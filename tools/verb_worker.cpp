@@ -146,7 +146,6 @@ void workerVerb(const Options&) {
   for (ssize_t n; (n = getline(&line, &capacity, lines.get())) >= 0;) {
     std::string text(line, static_cast<size_t>(n));
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-    if (text.empty()) continue;
     std::clearerr(stdin);
     print(jsonLine(runLine(text)));
   }

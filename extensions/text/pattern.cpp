@@ -39,6 +39,13 @@ size_t characterLength(std::string_view text, size_t at) {
   return length;
 }
 
+const std::string& checkedLength(const char* owner, const std::string& pattern) {
+  WICK_CHECK(pattern.size() <= Pattern::kLongest,
+             "{}: a pattern of {} bytes is too long; {} are allowed", owner, pattern.size(),
+             Pattern::kLongest);
+  return pattern;
+}
+
 // The length of what Rewrite() makes, which the pattern takes for right.
 size_t rewrittenLength(std::string_view replacement, const re2::StringPiece* found) {
   size_t length = 0;
@@ -56,7 +63,7 @@ size_t rewrittenLength(std::string_view replacement, const re2::StringPiece* fou
 }  // namespace
 
 Pattern::Pattern(const char* owner, const std::string& pattern)
-    : owner_(owner), compiled_(std::make_unique<RE2>(pattern, options())) {
+    : owner_(owner), compiled_(std::make_unique<RE2>(checkedLength(owner, pattern), options())) {
   WICK_CHECK(compiled_->ok(), "{}: the pattern '{}' cannot be read: {}", owner, pattern,
              compiled_->error());
 }

@@ -19,6 +19,8 @@ class Pattern {
  public:
   // What one pattern takes at most, with what it keeps of its matches.
   static constexpr int64_t kMostBytes = int64_t{2} << 20;
+  // The longest pattern.
+  static constexpr size_t kLongest = size_t{64} << 10;
 
   // RuntimeError that begins with `owner` for a pattern that RE2 cannot read.
   Pattern(const char* owner, const std::string& pattern);

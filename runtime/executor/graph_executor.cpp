@@ -22,7 +22,7 @@ namespace {
 // Values that are looked at in search of one that requires a gradient.
 constexpr size_t kMostSearched = 100'000;
 
-bool requiresGradient(const IValue& value, std::vector<const RefCounted*>& objects,
+bool requiresGradient(const IValue& value, std::unordered_set<const RefCounted*>& met,
                       size_t& searched) {
   if (value.isTensor()) {
     const auto& tensor = *static_cast<const TensorImpl*>(value.rawObject());
@@ -30,8 +30,8 @@ bool requiresGradient(const IValue& value, std::vector<const RefCounted*>& objec
   }
   if (!value.isCounted() || ++searched > kMostSearched) return searched > kMostSearched;
   const auto any = [&](const auto& values) {
-    return std::ranges::any_of(
-        values, [&](const IValue& e) { return requiresGradient(e, objects, searched); });
+    return std::ranges::any_of(values,
+                               [&](const IValue& e) { return requiresGradient(e, met, searched); });
   };
   if (value.isList() || value.isTuple()) {
     const std::vector<IValue>& elements = value.elements();
@@ -39,18 +39,18 @@ bool requiresGradient(const IValue& value, std::vector<const RefCounted*>& objec
     if (elements.empty() || (value.isList() && !elements[0].isCounted() && !elements[0].isNone())) {
       return false;
     }
-    return any(elements);
+    return met.insert(value.rawObject()).second && any(elements);
   }
   if (value.isDict()) {
-    return !value.toDict().all(
-        [&](const IValue&, const IValue& v) { return !requiresGradient(v, objects, searched); });
+    return met.insert(value.rawObject()).second &&
+           !value.toDict().all(
+               [&](const IValue&, const IValue& v) { return !requiresGradient(v, met, searched); });
   }
   if (!value.isObject()) return false;
   const Object& object = value.toObject();
-  if (std::ranges::find(objects, &object) != objects.end()) return false;
-  objects.push_back(&object);
+  if (!met.insert(&object).second) return false;
   for (size_t i = 0; i < object.type()->attributes().size(); ++i) {
-    if (requiresGradient(readSlot(object, i), objects, searched)) return true;
+    if (requiresGradient(readSlot(object, i), met, searched)) return true;
   }
   return false;
 }
@@ -119,10 +119,10 @@ bool GraphExecutor::wantsGradients(std::span<const IValue> arguments) {
   }
   if (begins != 0) return true;
   if (!recordsGradients()) return false;
-  std::vector<const RefCounted*> objects;
+  std::unordered_set<const RefCounted*> met;
   size_t searched = 0;
-  return std::ranges::any_of(
-      arguments, [&](const IValue& v) { return requiresGradient(v, objects, searched); });
+  return std::ranges::any_of(arguments,
+                             [&](const IValue& v) { return requiresGradient(v, met, searched); });
 }
 
 const Code& GraphExecutor::recordedCode() {

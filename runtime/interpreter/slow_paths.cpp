@@ -49,9 +49,10 @@ PrintHandler setPrintHandler(PrintHandler handler) {
 void printValues(const std::vector<IValue>& values) {
   std::string line;
   for (const IValue& value : values) {
+    const std::string text = value.str();
+    makeTextRoom("print", line, text.size() + 2);
     if (&value != values.data()) line += ' ';
-    line += value.str();
-    checkTextLength("print", line.size());
+    line += text;
   }
   line += '\n';
   std::lock_guard lock(print_mutex);

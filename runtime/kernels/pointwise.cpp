@@ -241,26 +241,6 @@ std::vector<Dim> planDims(const Job& job, IntSpan shape) {
   return dims;
 }
 
-enum class Overlap { None, Full, Partial, Unknown };
-
-Overlap overlapOf(const Tensor& a, const Tensor& b) {
-  if (a.isSame(b)) return Overlap::Full;
-  if (!a.sharesStorage(b) || a.numel() == 0 || b.numel() == 0) return Overlap::None;
-  auto end = [](const Tensor& t) {
-    int64_t span = 1;
-    for (int64_t d = 0; d < t.dim(); ++d) span += (t.sizes()[d] - 1) * t.strides()[d];
-    return static_cast<char*>(t.rawData()) + span * static_cast<int64_t>(t.itemSize());
-  };
-  bool apart = end(a) <= b.rawData() || end(b) <= a.rawData();
-  if (apart) return Overlap::None;
-  bool same = a.rawData() == b.rawData() && a.dtype() == b.dtype() &&
-              DimVector(a.sizes()) == DimVector(b.sizes()) &&
-              DimVector(a.strides()) == DimVector(b.strides());
-  if (same) return Overlap::Full;
-  if (a.isNonOverlappingAndDense() && b.isNonOverlappingAndDense()) return Overlap::Partial;
-  return Overlap::Unknown;
-}
-
 void checkCast(DType result, DType out) {
   WICK_CHECK(canCast(result, out), "result type {} can't be cast to the desired output type {}",
              scalarTypeName(result), scalarTypeName(out));
@@ -351,6 +331,13 @@ Tensor allocateResult(const Job& job, IntSpan shape, bool plain, DType dtype, De
   return Tensor::emptyStrided(shape, strides, dtype, device);
 }
 
+[[noreturn]] void throwPartialOverlap() {
+  throwRuntimeError(
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to "
+      "a single memory "
+      "location. Please clone() the tensor before performing the operation.");
+}
+
 // Refuses operands that partly overlap the destination; those for which it cannot be told are
 // replaced by copies, kept in `copies`.
 void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor>& copies) {
@@ -362,10 +349,7 @@ void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor
       case Overlap::Full:
         break;
       case Overlap::Partial:
-        throwRuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor "
-            "refer to a single memory location. Please clone() the tensor before performing the "
-            "operation.");
+        throwPartialOverlap();
       case Overlap::Unknown:
         copies.push_back(o.tensor->clone(MemoryFormat::Contiguous));
         o.tensor = &copies.back();
@@ -434,6 +418,28 @@ Tensor pointwiseAlike(const ScalarDefinition& def, std::span<const Operand> oper
 }
 
 }  // namespace
+
+Overlap overlapOf(const Tensor& a, const Tensor& b) {
+  if (a.isSame(b)) return Overlap::Full;
+  if (!a.sharesStorage(b) || a.numel() == 0 || b.numel() == 0) return Overlap::None;
+  auto end = [](const Tensor& t) {
+    int64_t span = 1;
+    for (int64_t d = 0; d < t.dim(); ++d) span += (t.sizes()[d] - 1) * t.strides()[d];
+    return static_cast<char*>(t.rawData()) + span * static_cast<int64_t>(t.itemSize());
+  };
+  bool apart = end(a) <= b.rawData() || end(b) <= a.rawData();
+  if (apart) return Overlap::None;
+  bool same = a.rawData() == b.rawData() && a.dtype() == b.dtype() &&
+              DimVector(a.sizes()) == DimVector(b.sizes()) &&
+              DimVector(a.strides()) == DimVector(b.strides());
+  if (same) return Overlap::Full;
+  if (a.isNonOverlappingAndDense() && b.isNonOverlappingAndDense()) return Overlap::Partial;
+  return Overlap::Unknown;
+}
+
+void checkNoPartialOverlap(const Tensor& out, const Tensor& input) {
+  if (overlapOf(out, input) == Overlap::Partial) throwPartialOverlap();
+}
 
 DType resultType(std::span<const Operand> operands) {
   DTypePromotion type;

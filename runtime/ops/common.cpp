@@ -1,6 +1,7 @@
 #include "runtime/ops/common.h"
 
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"
 #include "runtime/kernels/pointwise.h"
@@ -9,6 +10,14 @@ namespace wick::ops {
 
 void resizeTo(const Tensor& t, IntSpan sizes) {
   if (!std::ranges::equal(t.sizes(), sizes)) t.resize(sizes);
+}
+
+Tensor cleared(Tensor tensor) {
+  const Storage& memory = *tensor.storage();
+  if (memory.bytes() != 0 && memory.data()) {
+    deviceBackend(memory.device().type).clear(memory.device(), memory.data(), memory.bytes());
+  }
+  return tensor;
 }
 
 Tensor startFrom(const Tensor& self, Out out) {

@@ -9,9 +9,12 @@
 
 namespace wick::ops {
 
-// Gives `t` new sizes in row-major order and storage for them; what it held is unspecified unless
-// the storage was large enough already.
+// Gives `t` new sizes in row-major order and storage for them. Memory that is added is zero.
 void resizeTo(const Tensor& t, IntSpan sizes);
+
+// Clears the memory of a tensor that nobody has written to, and returns the tensor: a program must not see what
+// another one left there.
+Tensor cleared(Tensor tensor);
 
 // The result of an operator that changes parts of a copy of `self`: the copy (dense, with the order
 // of dimensions of `self`), or the destination filled with `self`, or `self` for an in-place form.

@@ -66,6 +66,12 @@ def main(x: Tensor) -> Tuple[Tensor, Tensor]:
     y = x.permute(0, 2, 3, 1).reshape(2, 20, 3)
     return torch.cat([y[:, 1:], y[:, :1] * 2], 1).contiguous(), x.transpose(1, 3)[:, ::2].flatten(1)
 )"},
+      {"new_memory_is_zero", {"3xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor]:
+    y = torch.empty([3])
+    y[1] = x[0]
+    return y + x, torch.empty_like(x)
+)"},
       {"transposed", {"100x130xf32", "130x100xf32"}, R"(
 def main(x: Tensor, y: Tensor) -> Tensor:
     return x.t() * 2 + y

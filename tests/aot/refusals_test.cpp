@@ -148,8 +148,6 @@ TEST(AotRefusalsTest, Operators) {
 TEST(AotRefusalsTest, MemoryAndResults) {
   expectRefusals({
       {"return x.resize_(5, 5)", "a tensor's memory is grown, and what it held is not known yet"},
-      {"return torch.empty([3]) + x", "reads memory that nothing wrote"},
-      {"return torch.empty_like(x)", "nothing computes the result 'result'"},
       {"z = torch.zeros([0, 3])\n    return z[int(x[0])]",
        "an index that elements of a tensor decide is not available ahead of time in a dimension of "
        "size 0"},
@@ -158,10 +156,6 @@ TEST(AotRefusalsTest, MemoryAndResults) {
       {"n = torch.nonzero(x)\n    if n.size(0) < 100:\n        raise RuntimeError(\"no\")\n    "
        "return x",
        "the program raises whatever the elements of its arguments are"},
-      // A list, because loops that carry tensors stay loops.
-      {"l = [x]\n    for i in range(270000):\n        l[0] = torch.empty([1])\n        "
-       "l[0].unsqueeze_(0)\n    return x * len(l)",
-       "the program makes more than 262144 tensors"},
       {"d: Dict[int, int] = {}\n    z = x\n    for i in range(132000):\n        z = z.cumsum(0)\n"
        "        d[0] = i\n    return z * d[0]",
        "the program computes more than 131072 tensors"},

@@ -54,6 +54,54 @@ def main() -> Tensor:
             (Numbers{6, 6}));
 }
 
+// The first gradient of a sum is one number for all elements.
+TEST(Tape, GradientsOfSumsAddUp) {
+  for (const char* sum :
+       {"(x.sum() + y.sum())", "(x.sum() * 1.0 + y.mean())", "x.expand(3, 4).sum() + y.sum()"}) {
+    const std::string body =
+        std::string("def main():\n    x = torch.ones([4]).requires_grad_()\n") +
+        "    y = torch.ones([4]).requires_grad_()\n    for i in range(3):\n        (" + sum +
+        ").backward()\n    g = x.grad\n    assert g is not None\n    return g\n";
+    const double once = std::string(sum).find("expand") != std::string::npos ? 3 : 1;
+    EXPECT_EQ(numbers(run(body)), Numbers(4, 3 * once)) << sum;
+  }
+  EXPECT_EQ(numbers(run(R"(
+def main():
+    x = torch.ones([4]).requires_grad_()
+    x.sum().backward(create_graph=True)
+    x.sum().backward()
+    g = x.grad
+    assert g is not None
+    return g
+)")),
+            Numbers(4, 2));
+}
+
+// A step size that is learned: its gradient is its own, however often the program writes the same number.
+TEST(Tape, LeavesMadeOfConstantsKeepTheirIdentity) {
+  constexpr const char* kStep = R"(
+def main(x: Tensor):
+    rate = torch.tensor(0.1, requires_grad=True)
+    other = torch.tensor(0.1, requires_grad=True)
+    a = x.detach().clone().requires_grad_()
+    for i in range(3):
+        l = (a * a * a).sum()
+        ga = torch.autograd.grad([l], [a], create_graph=True)[0]
+        assert ga is not None
+        a = a - rate * ga
+    g = torch.autograd.grad([a.sum() + other * 2.0], [rate, other])
+    first, second = g[0], g[1]
+    assert first is not None and second is not None
+    return torch.stack([first, second])
+)";
+  const Program program = compile(kStep);
+  for (int run = 0; run < 4; ++run) {
+    const Numbers found = numbers(program.call("main", {Tensor::from({0.5f, 0.7f})}));
+    EXPECT_NEAR(found[0], -3.2805, 1e-3) << run;  // PyTorch's eager mode
+    EXPECT_EQ(found[1], 2) << run;
+  }
+}
+
 TEST(Tape, SecondDerivatives) {
   EXPECT_EQ(numbers(run(R"(
 def main() -> Tensor:

@@ -202,6 +202,16 @@ inline std::string largeTuples(size_t lines) {
   return text + "    return x\n";
 }
 
+// Members of an enum, half of the lines; each other line uses one.
+inline std::string enumMembers(size_t lines) {
+  std::string text = "class E(Enum):\n", uses;
+  for (size_t i = 0; i < lines / 2; ++i) {
+    text += fmt::format("    A{0} = {0}\n", i);
+    uses += fmt::format("    x += E.A{}.value\n", i);
+  }
+  return text + "def main(x: int) -> int:\n" + uses + "    return x\n";
+}
+
 }  // namespace generated
 
 inline const std::vector<GeneratedShape>& generatedShapes() {
@@ -224,6 +234,7 @@ inline const std::vector<GeneratedShape>& generatedShapes() {
       {"with_statements", generated::withStatements},
       {"tensor_code", generated::tensorCode},
       {"large_tuples", generated::largeTuples},
+      {"enum_members", generated::enumMembers},
   };
   return shapes;
 }

@@ -315,6 +315,51 @@ TEST(Freeze, ConstantsRequireNoGradient) {
   EXPECT_TRUE(weight.requiresGrad());
 }
 
+TEST(Freeze, ConstantsWithinContainersRequireNoGradient) {
+  Tensor weight = Tensor::zeros(DimVector{2}, DType::Float);
+  weight.setRequiresGrad(true);
+  const IValue tuple(makeTuple({IValue(weight), IValue(1)}));
+  const IValue list(makeList(tuple.type(), {tuple, tuple}));
+  const auto dict = makeRef<DictObject>(types::String(), list.type());
+  dict->set(IValue("a"), list);
+  const IValue value{DictRef(dict)};
+  ObjectRef self = moduleWith(value.type(), value);
+  auto graph = methodGraph(self, R"(graph(%self : __torch__.M):
+  %v : Dict[str, List[Tuple[Tensor, int]]] = prim::GetAttr[name="weight"](%self)
+  return (%v)
+)");
+  freezeModule(*graph, self);
+  verify(*graph);
+  const IValue frozen = graph->outputs()[0]->node()->ivalue(attr::value);
+  const std::vector<IValue>& tuples = frozen.toDict().find(IValue("a"))->elements();
+  const Tensor& v = tuples[0].elements()[0].toTensor();
+  EXPECT_FALSE(v.requiresGrad());
+  EXPECT_EQ(v.data<float>(), weight.data<float>());
+  EXPECT_EQ(tuples[0].rawObject(), tuples[1].rawObject());
+  EXPECT_TRUE(weight.requiresGrad());
+}
+
+// `weight` is read only, but lies in the memory that another attribute writes to.
+TEST(Freeze, MemoryThatAnotherAttributeWritesStaysAttributes) {
+  const Tensor weight = Tensor::zeros(DimVector{2}, DType::Float);
+  auto type = std::make_shared<ClassType>("__torch__.M", true);
+  type->addAttribute("weight", types::Tensor(), true);
+  type->addAttribute("other", types::Tensor());
+  const ObjectRef both = makeRef<Object>(type, nullptr);
+  both->setAttr("weight", IValue(weight));
+  both->setAttr("other", IValue(weight.view(DimVector{2, 1})));
+  auto graph = methodGraph(both, R"(graph(%self : __torch__.M, %x : Tensor):
+  %o : Tensor = prim::GetAttr[name="other"](%self)
+  %z : Tensor = aten::relu_(%o)
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  %y : Tensor = aten::mul(%x, %w)
+  return (%y)
+)");
+  freezeModule(*graph, both);
+  verify(*graph);
+  EXPECT_TRUE(contains(*graph, "prim::GetAttr[name=\"weight\"]")) << graph->str();
+}
+
 TEST(Freeze, WrittenAttributesStayAttributes) {
   for (const char* write :
        {"%z : Tensor = aten::relu_(%w)",

@@ -52,6 +52,32 @@ std::vector<double> numbers(const IValue& value) {
 
 using Numbers = std::vector<double>;
 
+// A ModuleDict may hold modules of such names, which PyTorch writes as they are.
+TEST(ImportedSource, FieldsMayBeCalledAsKeywords) {
+  const Module m = loaded(
+      "class C:\n  in : int\n  class : int\n  def __init__(self: __torch__.C,\n    x: int) -> "
+      "NoneType:\n"
+      "    self.in = x\n    self.class = torch.add(x, 1)\n    return None\n" +
+      withMethods("  def forward(self: __torch__.Shifter,\n    x: int) -> int:\n"
+                  "    c = __torch__.C.__new__(__torch__.C)\n    _0 = (c).__init__(x, )\n"
+                  "    in0 = c.in\n    return torch.add(in0, c.class)\n"));
+  EXPECT_EQ(m.run("forward", {5}).toInt(), 11);
+}
+
+TEST(ImportedSource, CastsAreChecked) {
+  const Module m = loaded(withMethods(
+      "  def forward(self: __torch__.Shifter,\n    x: Any) -> int:\n    y = unchecked_cast(int, "
+      "x)\n"
+      "    return torch.add(y, 1)\n"
+      "  def optional(self: __torch__.Shifter,\n    x: Optional[Tensor]) -> Tensor:\n"
+      "    _0 = torch.__isnot__(x, None)\n    if _0:\n      y = unchecked_cast(Tensor, x)\n"
+      "      z = torch.neg(y)\n    else:\n      z = torch.ones([1])\n    return z\n"));
+  EXPECT_EQ(m.run("forward", {5}).toInt(), 6);
+  EXPECT_THROW(m.run("forward", {"text"}), RuntimeError);
+  EXPECT_EQ(numbers(m.run("optional", {ints({2})})), Numbers{-2});
+  EXPECT_EQ(numbers(m.run("optional", {IValue()})), Numbers{1});
+}
+
 // Traced numbers are constants of dtype float64, and computed with as numbers are: with PyTorch 1.13
 // these are the dtypes.
 TEST(TracedArchives, NumbersDoNotWidenTheResult) {

@@ -151,13 +151,35 @@ TEST(FreezeTest, FrozenModulesAreSaved) {
   }
 }
 
-TEST(FreezeTest, AModuleThatIsGivenAwayIsRefused) {
+TEST(FreezeTest, ForksOfAMethodAreItsNodes) {
   ModuleBuilder builder("Forks");
   builder.registerBuffer("count", filled({}, 1));
   builder.define(
       "def count_up(self, n: int) -> Tensor:\n    return self.count + n\n"
-      "def forward(self) -> Tensor:\n    return torch.jit.wait(torch.jit.fork(self.count_up, "
-      "1))\n");
+      "def twice(self, n: int) -> Tensor:\n"
+      "    return torch.jit.wait(torch.jit.fork(self.count_up, n)) * 2\n"
+      "def forward(self) -> Tensor:\n    f = torch.jit.fork(self.twice, 1)\n    return "
+      "torch.jit.wait(f) + 1\n");
+  const Module module = builder.build();
+  module.eval();
+  const IValue expected = module.forward({});
+  for (bool optimize : {false, true}) {
+    FreezeOptions options;
+    options.optimize = optimize;
+    const Module frozen = reread(freeze(module, options));
+    EXPECT_TRUE(frozen.forward({}).equals(expected));
+    EXPECT_TRUE(frozen.attributes().empty());
+  }
+}
+
+TEST(FreezeTest, AModuleThatIsGivenAwayIsRefused) {
+  ModuleBuilder builder("Forks");
+  builder.registerBuffer("count", filled({}, 1));
+  // Nobody knows how often this is waited for.
+  builder.define(
+      "def count_up(self, n: int) -> Tensor:\n    return self.count + n\n"
+      "def forward(self) -> Tensor:\n    futures = [torch.jit.fork(self.count_up, 1)]\n"
+      "    return torch.jit.wait(futures[0])\n");
   const Module module = builder.build();
   module.eval();
   EXPECT_EQ(module.forward({}).toTensor().data<float>()[0], 2.0f);

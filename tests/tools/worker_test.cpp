@@ -40,14 +40,26 @@ TEST(WorkerTest, AnswersEachLine) {
       write("good.py", "def main(x: int) -> int:\n    print('seen')\n    return x + 1\n");
   const std::string bad = write("bad.py", "def main():\n    raise RuntimeError('told')\n");
   const auto answers = work({run(good, {"--input", "4"}), run(bad), "[\"runn\"]", "nonsense", "[1]",
-                             "[\"worker\"]", run(good, {"--input", "6"})});
+                             "[\"worker\"]", "", run(good, {"--input", "6"})});
   EXPECT_EQ(answers[0]["exit"], 0);
   EXPECT_EQ(answers[0]["stdout"], "seen\n5\n");
   EXPECT_EQ(answers[0]["stderr"], "");
   EXPECT_EQ(answers[1]["exit"], 1);
   EXPECT_THAT(answers[1]["stderr"].get<std::string>(), HasSubstr("told"));
-  for (size_t i = 2; i < 6; ++i) EXPECT_EQ(answers[i]["exit"], 2) << i;
-  EXPECT_EQ(answers[6]["stdout"], "seen\n7\n");
+  for (size_t i = 2; i < 7; ++i) EXPECT_EQ(answers[i]["exit"], 2) << i;
+  EXPECT_EQ(answers[7]["stdout"], "seen\n7\n");
+}
+
+TEST(WorkerTest, LimitsAreNumbers) {
+  const std::string good = write("good.py", "def main():\n    return 1\n");
+  for (const char* flag : {"--time-limit", "--memory-limit"}) {
+    for (const char* number : {"nan", "-1", "0", "inf", "", "1x"}) {
+      const auto answers = work({run(good, {flag, number})});
+      EXPECT_EQ(answers[0]["exit"], 2) << flag << " " << number;
+      EXPECT_THAT(answers[0]["stderr"].get<std::string>(), HasSubstr(flag));
+    }
+  }
+  EXPECT_EQ(work({run(good, {"--time-limit", "5", "--memory-limit", "64M"})})[0]["exit"], 0);
 }
 
 TEST(WorkerTest, LinesDoNotSeeEachOther) {

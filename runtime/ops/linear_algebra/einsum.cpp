@@ -27,9 +27,14 @@ int letterIndex(char c) {
 constexpr int kEllipsis = 52;
 
 std::vector<int> parseLabels(std::string_view text) {
+  constexpr size_t kMostLabels = 64;
   std::vector<int> labels;
   bool ellipsis = false;
+  Pace pace;
   for (size_t i = 0; i < text.size(); ++i) {
+    pace.step();
+    WICK_CHECK(labels.size() <= kMostLabels, "einsum(): more than {} subscripts for one operand",
+               kMostLabels);
     if (text[i] == ' ') continue;
     if (text[i] == '.') {
       WICK_CHECK(!ellipsis && text.substr(i, 3) == "...",
@@ -60,7 +65,7 @@ Equation parseEquation(const std::string& text, size_t count) {
   size_t arrow = text.find("->");
   std::string_view left = std::string_view(text).substr(0, arrow);
   size_t start = 0;
-  while (true) {
+  while (e.operands.size() <= count) {
     size_t comma = left.find(',', start);
     e.operands.push_back(parseLabels(left.substr(start, comma - start)));
     if (comma == std::string_view::npos) break;

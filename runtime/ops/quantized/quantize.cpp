@@ -3,6 +3,7 @@
 
 #include "ir/kind_kernels.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/quantized/choose_grid.h"
 #include "runtime/ops/quantized/record_flags.h"
 
@@ -129,8 +130,8 @@ Tensor emptyPerTensor(const DimVector& size, std::optional<int64_t> dtype, const
                       std::optional<Device> device, const IValue&, double scale, int64_t zero_point,
                       std::optional<MemoryFormat> format) {
   const DType type = dtypeOption("_empty_affine_quantized", dtype, layout, device);
-  return emptyQuantized(size, type, Quantizer::perTensor(scale, zero_point),
-                        format.value_or(MemoryFormat::Contiguous));
+  return cleared(emptyQuantized(size, type, Quantizer::perTensor(scale, zero_point),
+                                format.value_or(MemoryFormat::Contiguous)));
 }
 
 Tensor emptyPerChannel(const DimVector& size, const Tensor& scales, const Tensor& zero_points,
@@ -138,8 +139,8 @@ Tensor emptyPerChannel(const DimVector& size, const Tensor& scales, const Tensor
                        std::optional<Device> device, const IValue&,
                        std::optional<MemoryFormat> format) {
   const DType type = dtypeOption("_empty_per_channel_affine_quantized", dtype, layout, device);
-  return emptyQuantized(size, type, Quantizer::perChannel(scales, zero_points, axis),
-                        format.value_or(MemoryFormat::Contiguous));
+  return cleared(emptyQuantized(size, type, Quantizer::perChannel(scales, zero_points, axis),
+                                format.value_or(MemoryFormat::Contiguous)));
 }
 
 Tensor emptyOf(const DimVector& size, const Tensor& qtensor, std::optional<int64_t> dtype,
@@ -148,7 +149,7 @@ Tensor emptyOf(const DimVector& size, const Tensor& qtensor, std::optional<int64
   const char* op = "empty_quantized";
   quantizerOf(op, qtensor);
   const DType type = dtype ? dtypeOption(op, dtype, layout, device) : qtensor.dtype();
-  Tensor made = Tensor::empty(size, type, {}, format.value_or(MemoryFormat::Contiguous));
+  Tensor made = cleared(Tensor::empty(size, type, {}, format.value_or(MemoryFormat::Contiguous)));
   made.impl()->become(TensorKind::Quantized, qtensor.form());
   return made;
 }
@@ -158,7 +159,7 @@ Tensor emptyLike(const Tensor& self, std::optional<int64_t> dtype, const IValue&
   const char* op = "empty_like";
   quantizerOf(op, self);
   const DType type = dtype ? dtypeOption(op, dtype, layout, device) : self.dtype();
-  Tensor made = Tensor::emptyLike(self, type, format.value_or(MemoryFormat::Preserve));
+  Tensor made = cleared(Tensor::emptyLike(self, type, format.value_or(MemoryFormat::Preserve)));
   made.impl()->become(TensorKind::Quantized, self.form());
   return made;
 }

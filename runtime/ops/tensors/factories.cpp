@@ -15,22 +15,13 @@ namespace wick::ops {
 
 namespace {
 
-// What memory held before is no bool.
-Tensor withBools(Tensor tensor) {
-  const Storage& memory = *tensor.storage();
-  if (tensor.dtype() == DType::Bool && memory.bytes() != 0) {
-    deviceBackend(memory.device().type).clear(memory.device(), memory.data(), memory.bytes());
-  }
-  return tensor;
-}
-
 Tensor makeEmpty(IntSpan size, const TensorOptions& o, std::optional<MemoryFormat> format = {}) {
   return Tensor::empty(size, o.dtypeOr(defaultDType()), deviceFor(o.device),
                        format.value_or(MemoryFormat::Contiguous));
 }
 
 Tensor empty(DimVector size, TensorOptions o, std::optional<MemoryFormat> format) {
-  return withBools(makeEmpty(size, o, format));
+  return cleared(makeEmpty(size, o, format));
 }
 Tensor emptyOut(DimVector size, std::optional<MemoryFormat>, const Tensor& out) {
   markWritten("empty", out);
@@ -38,7 +29,7 @@ Tensor emptyOut(DimVector size, std::optional<MemoryFormat>, const Tensor& out) 
   return out;
 }
 Tensor emptyStrided(DimVector size, DimVector stride, TensorOptions o) {
-  return withBools(
+  return cleared(
       Tensor::emptyStrided(size, stride, o.dtypeOr(defaultDType()), deviceFor(o.device)));
 }
 Tensor zeros(DimVector size, TensorOptions o) {
@@ -64,7 +55,7 @@ Tensor likeOf(const Tensor& self, const TensorOptions& o, std::optional<MemoryFo
                               *o.device);
 }
 Tensor emptyLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat> format) {
-  return withBools(likeOf(self, o, format));
+  return cleared(likeOf(self, o, format));
 }
 Tensor zerosLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat> format) {
   return fillWith(likeOf(self, o, format), 0);
@@ -83,7 +74,7 @@ TensorOptions inherit(const Tensor& self, TensorOptions o) {
   return o;
 }
 Tensor newEmpty(const Tensor& self, DimVector size, TensorOptions o) {
-  return withBools(makeEmpty(size, inherit(self, o)));
+  return cleared(makeEmpty(size, inherit(self, o)));
 }
 Tensor newEmptyStrided(const Tensor& self, DimVector size, DimVector stride, TensorOptions o) {
   return emptyStrided(size, stride, inherit(self, o));

@@ -230,7 +230,7 @@ DimVector tensorToList(const Tensor& t) {
 #define WICK_TENSOR_OF(type)                                                                  \
   {"aten::tensor." type "(" type                                                              \
    " t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", \
-   WICK_KERNEL((tensorOf<Scalar, fromNumber>))},                                              \
+   WICK_KERNEL((tensorOf<Scalar, fromNumber>)), kNondeterministic},                           \
   {                                                                                           \
     "aten::as_tensor." type "(" type                                                          \
     " t, *, ScalarType? dtype=None, Device? device=None) -> Tensor",                          \
@@ -260,7 +260,7 @@ const OperatorRecord kPrimTensorsRecords[] = {
 
     {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, "
      "bool requires_grad=False) -> Tensor",
-     WICK_KERNEL((tensorOf<IValue, fromList>))},
+     WICK_KERNEL((tensorOf<IValue, fromList>)), kNondeterministic},
     {"aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
      WICK_KERNEL(fromList)},
     {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> "

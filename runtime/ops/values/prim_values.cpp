@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "core/grad_mode.h"
+#include "core/keyed_hash.h"
 #include "core/messages.h"
 #include "runtime/ops/typed.h"
 
@@ -67,7 +68,7 @@ IValue unwrapOptional(IValue v) {
   return v;
 }
 I identity(const IValue& v) {
-  return v.isNone() ? 0 : static_cast<I>(reinterpret_cast<intptr_t>(v.rawObject()));
+  return v.isNone() ? 0 : static_cast<I>(maskedAddress(v.rawObject()));
 }
 IValue enumValue(const IValue& v) {
   return v.toEnum().value;

@@ -15,16 +15,6 @@ size_t findText(std::string_view text, std::string_view part, size_t from) {
   return static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }
 
-void makeTextRoom(const char* op, std::string& text, size_t more) {
-  const size_t needed = text.size() + more;
-  if (needed <= text.capacity()) return;
-  checkTextLength(op, needed);
-  const size_t room =
-      std::min(std::max(needed, text.capacity() + text.capacity() / 2), kMaxTextBytes);
-  checkAllocation(op, room);
-  text.reserve(room);
-}
-
 size_t rfindText(std::string_view text, std::string_view part) {
   // The plain search compares up to the product of both lengths.
   constexpr size_t kShort = 16;

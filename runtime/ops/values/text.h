@@ -34,11 +34,6 @@ inline char toUpper(char c) {
 size_t findText(std::string_view text, std::string_view part, size_t from = 0);
 size_t rfindText(std::string_view text, std::string_view part);
 
-// To be called before `text` grows by `more` bytes: RuntimeError when it becomes too long for a text
-// (core/text_limit.h) or for the memory that is left, also for the room that is taken at once for a
-// text which grows again and again. `op` names what builds it.
-void makeTextRoom(const char* op, std::string& text, size_t more);
-
 inline std::string_view stripSpace(std::string_view s) {
   while (!s.empty() && isSpace(s.front())) s.remove_prefix(1);
   while (!s.empty() && isSpace(s.back())) s.remove_suffix(1);

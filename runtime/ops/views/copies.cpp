@@ -2,6 +2,7 @@
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/pinned_memory.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -102,6 +103,7 @@ Tensor freshCopy(const Tensor& self) {
 
 Tensor copyInplace(const Tensor& self, const Tensor& source, bool non_blocking) {
   markWritten("copy_", self);
+  checkNoPartialOverlap(self, source);
   const UnwaitedCopies unwaited(non_blocking);
   self.copyFrom(source);
   return self;

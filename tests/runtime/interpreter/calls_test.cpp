@@ -178,12 +178,13 @@ TEST(Calls, MethodsOfInterfacesAreFoundInTheClass) {
 // Classes come and go, and others come to lie where they were.
 TEST(Calls, ClassesThatAreGoneAreNotTakenForOthers) {
   auto interface = std::make_shared<InterfaceType>("I", false);
-  const auto caller =
-      Code::build(parseGraph(R"(graph(%self : I):
+  const auto caller = Code::build(parseGraph(R"(graph(%self : I):
   %r : int = prim::CallMethod[name="number"](%self)
   return (%r))",
-                             [&](const std::string&) -> TypePtr { return interface; }),
-                  "caller");
+                                             [&](const std::string& name) -> TypePtr {
+                                               return name == "I" ? interface : nullptr;
+                                             }),
+                                  "caller");
   struct Numbered {
     std::unique_ptr<CompilationUnit> unit = std::make_unique<CompilationUnit>();
     ClassTypePtr type;
@@ -195,7 +196,8 @@ TEST(Calls, ClassesThatAreGoneAreNotTakenForOthers) {
   %r : int = prim::Constant[value={}]()
   return (%r))",
                                              number),
-                                 [](const std::string&) -> TypePtr {
+                                 [](const std::string& name) -> TypePtr {
+                                   if (name != "I") return nullptr;
                                    return std::make_shared<InterfaceType>("I", false);
                                  })));
       type = made;
