@@ -1,5 +1,5 @@
-// Programs that claim what is not so: types of values, and memory that another program wrote. They get an error, and
-// no address of the process.
+// Programs that claim wrong types of values, or look at memory that another program wrote. They get an error, and no
+// address of the process.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -200,7 +200,7 @@ TEST(Claims, TextsAskForMemoryAsTheyGrow) {
         expression));
     const size_t asked = askedFor(program);
     EXPECT_GT(asked, size_t{0}) << expression;
-    // What knows the length of its text asks at once.
+    // An operator that knows the length of its text asks at once.
     if (std::string(expression).find("[") != 0 && std::string(expression).find("str") == 0) {
       EXPECT_LT(asked, size_t{8} << 20) << expression;
     }
