@@ -373,7 +373,7 @@ const Tensor& Tensor::resize(IntSpan sizes) const {
   DimVector strides = contiguousStrides(sizes);
   const size_t before = storage()->bytes();
   storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
-  // What another program left there is nobody's, and no bool either.
+  // The new memory may hold values of another program, and bytes that are no booleans.
   clearStorage(*storage(), std::min(before, storage()->bytes()));
   impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;

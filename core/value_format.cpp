@@ -88,12 +88,13 @@ class Formatter {
   }
 
  private:
-  // Room for what stands between two questions, but for texts of any length, which ask for themselves.
+  // The most bytes between two parts of a value; strings and other long leaves make their own room.
   static constexpr size_t kPart = 256;
 
   // Asked between the parts of values.
   bool isFull() {
-    makeTextRoom(kText, out_, kPart);
+    // Short texts stay without an allocation, and texts that are cut are short.
+    if (!may_cut_ && out_.size() >= kPart) makeTextRoom(kText, out_, kPart);
     if (out_.size() <= limit_) return false;
     if (!may_cut_) checkTextLength(kText, out_.size());
     return may_cut_;

@@ -266,7 +266,8 @@ void addOptimizer(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--betas", train.betas, "two numbers, of adam and adamw")
       ->expected(2)
       ->check(finiteNumber());
-  verb.add_option("--eps", train.eps, "what is added to denominators")->check(finiteNumber());
+  verb.add_option("--eps", train.eps, "a small number that is added to denominators")
+      ->check(finiteNumber());
   verb.add_flag("--amsgrad", train.amsgrad, "adam and adamw with the largest square");
   verb.add_option("--alpha", train.alpha, "how long rmsprop remembers")->check(finiteNumber());
   verb.add_flag("--centered", train.centered, "rmsprop with the variance");
