@@ -2,11 +2,15 @@
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("//tools:options.bzl", "COMPARING_LOOPS", "LOOPS", "SMALL", "TESTS")
 load(":joined.bzl", joined_library = "cc_library", joined_test = "cc_test")
 
-# GCC takes the one whose macros are those of the file: -Os defines one of its own.
-_VARIANTS = {
-    "small": ["-Os"],
+# GCC takes the one whose macros are those of the file (//tools:options.bzl).
+VARIANTS = {
+    "comparing_loops": COMPARING_LOOPS,
+    "loops": LOOPS,
+    "small": SMALL,
+    "tests": TESTS,
     "usual": [],
 }
 
@@ -26,13 +30,13 @@ def _precompiled_header_impl(ctx):
     header = ctx.actions.declare_file("use/" + ctx.file.header.basename)
     ctx.actions.expand_template(template = ctx.file.header, output = header, substitutions = {})
     outputs = [header]
-    for variant, flags in _VARIANTS.items():
+    for variant in ctx.attr.variants:
         output = ctx.actions.declare_file("use/%s.gch/%s" % (ctx.file.header.basename, variant))
         outputs.append(output)
         variables = cc_common.create_compile_variables(
             feature_configuration = features,
             cc_toolchain = toolchain,
-            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + flags,
+            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + VARIANTS[variant],
             source_file = ctx.file.header.path,
             output_file = output.path,
             use_pic = True,
@@ -76,6 +80,7 @@ precompiled_header = rule(
         "deps": attr.label_list(providers = [CcInfo]),
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
         "included": attr.label_list(allow_files = [".h"]),
+        "variants": attr.string_list(mandatory = True),
         "_cc_toolchain": attr.label(
             default = Label("@bazel_tools//tools/cpp:current_cc_toolchain"),
         ),
@@ -92,8 +97,11 @@ def _with_header(arguments):
         return arguments
 
     # A header that was compiled with other features of the language is not taken.
-    if "-fno-rtti" in str(arguments.get("copts", [])):
+    copts = str(arguments.get("copts", []))
+    if "-fno-rtti" in copts:
         return arguments
+    if ("\"-f" in copts or "\"-O" in copts) and "-Os" not in copts and "WICK_OPTIMIZED" not in copts:
+        fail("%s has options of optimization that no macro tells GCC of (//tools:options.bzl)" % arguments["name"])
     name = "tests" if native.package_name().startswith("tests/") else "engine"
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({

@@ -1,8 +1,9 @@
 """Families of operators that stand apart from //runtime/ops."""
 
 load("//precompiled:precompiled.bzl", "cc_library")
+load("//tools:options.bzl", "LOOPS")
 
-def operator_family(name, copts = ["-O3"], deps = []):
+def operator_family(name, copts = LOOPS, deps = []):
     """All C++ of a folder. Each file adds its tables when the program starts."""
     cc_library(
         name = name,
