@@ -5,7 +5,7 @@
 // is quicker. Nobody here calls the special functions of the standard library (std::cyl_bessel_j), which
 // alone took a tenth of a second for each file.
 //
-// GCC takes a precompiled header whose macros are the file's, if the header asks for them.
+// GCC picks a precompiled form by the macros that the header mentions (tools/options.bzl).
 #ifdef WICK_OPTIMIZED
 #endif
 

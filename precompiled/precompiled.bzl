@@ -2,12 +2,13 @@
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load("//tools:options.bzl", "COMPARING_LOOPS", "LOOPS", "SMALL", "TESTS")
+load("//tools:options.bzl", "COMPARING_LOOPS", "JUMPS", "LOOPS", "SMALL", "TESTS")
 load(":joined.bzl", joined_library = "cc_library", joined_test = "cc_test")
 
 # GCC takes the one whose macros are those of the file (//tools:options.bzl).
-VARIANTS = {
+_VARIANTS = {
     "comparing_loops": COMPARING_LOOPS,
+    "jumps": JUMPS,
     "loops": LOOPS,
     "small": SMALL,
     "tests": TESTS,
@@ -36,7 +37,7 @@ def _precompiled_header_impl(ctx):
         variables = cc_common.create_compile_variables(
             feature_configuration = features,
             cc_toolchain = toolchain,
-            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + VARIANTS[variant],
+            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + _VARIANTS[variant],
             source_file = ctx.file.header.path,
             output_file = output.path,
             use_pic = True,
@@ -100,9 +101,13 @@ def _with_header(arguments):
     copts = str(arguments.get("copts", []))
     if "-fno-rtti" in copts:
         return arguments
-    if ("\"-f" in copts or "\"-O" in copts) and "-Os" not in copts and "WICK_OPTIMIZED" not in copts:
-        fail("%s has options of optimization that no macro tells GCC of (//tools:options.bzl)" % arguments["name"])
-    name = "tests" if native.package_name().startswith("tests/") else "engine"
+    tests = native.package_name().startswith("tests/")
+    if "\"-f" in copts or "\"-O" in copts:
+        if tests:
+            fail("%s: .bazelrc overrides options of optimization in tests, so they stand there" % arguments["name"])
+        if "-Os" not in copts and "WICK_OPTIMIZED" not in copts:
+            fail("%s: GCC would ignore these options; take a set of //tools:options.bzl" % arguments["name"])
+    name = "tests" if tests else "engine"
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({
         "//core:clang": [],  # which takes no header of GCC's

@@ -1,8 +1,8 @@
 """Options of compilation that several rooms share.
 
-GCC compiles a file with the options of optimization of its precompiled header, whatever the file's own say. So there is
-a header for each of these (//precompiled), and GCC finds it by its macros. -Os has one of its own; a file with other
-options defines WICK_OPTIMIZED, also in .bazelrc. Where no header has its value, GCC reads the text.
+GCC compiles a file with the options of optimization of its precompiled header and ignores the file's own. So the header is
+compiled once for each set of options (//precompiled), and GCC picks the form whose macros are the file's: -Os defines a
+macro, and each other set defines WICK_OPTIMIZED, also in .bazelrc. A file whose value no form has reads the header as text.
 """
 
 # For rooms without loops that are worth more: half the size. GCC 12 is wrong about memory then: it
@@ -11,6 +11,10 @@ SMALL = [
     "-Os",
     "-Wno-mismatched-new-delete",
 ]
+
+# GCC inlines little more in a file of more than 10,000 instructions. With this, joined sources (//precompiled) get as much
+# as each alone. The library grows by it, so it is for code that every call of an operator runs.
+INLINED = "--param=large-unit-insns=80000"
 
 # For loops over elements.
 LOOPS = [
@@ -25,6 +29,13 @@ COMPARING_LOOPS = [
     "-fno-trapping-math",
     "-Wno-mismatched-new-delete",
     "-DWICK_OPTIMIZED=comparing_loops",
+]
+
+# For an interpreter's loop: jumps that are written apart stay apart.
+JUMPS = [
+    "-fno-crossjumping",
+    INLINED,
+    "-DWICK_OPTIMIZED=jumps",
 ]
 
 # For tests, which run once: less optimizing is quicker on the whole (.bazelrc says so of each).
