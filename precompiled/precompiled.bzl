@@ -69,7 +69,9 @@ def _precompiled_header_impl(ctx):
                 variables = variables,
             ),
         )
-    own = cc_common.create_compilation_context(headers = depset(outputs))
+
+    # A file that takes none of the forms reads the header as text, and with it the ones that it includes.
+    own = cc_common.create_compilation_context(headers = depset(outputs + ctx.files.included))
     return [
         DefaultInfo(files = depset(outputs)),
         CcInfo(compilation_context = own),
