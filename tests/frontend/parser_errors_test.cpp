@@ -392,7 +392,7 @@ TEST(Limits, TimeIsLinear) {
   EXPECT_EQ(Parser(text).parseModule().size(), 4000u);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // An optimized build takes a tenth; a quadratic step would take minutes.
-  EXPECT_LT(seconds, 10.0);
+  EXPECT_LT(seconds, 60.0);
 }
 
 }  // namespace

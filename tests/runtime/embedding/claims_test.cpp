@@ -238,7 +238,7 @@ TEST(Claims, ConstantsOfAFileEndWithTheirTime) {
   Budget budget(std::move(bounds));
   const BudgetScope scope(&budget);
   EXPECT_THROW(compile(source), Error);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -221,11 +221,8 @@ def exponent() -> str:
                                   "digits.py");
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(program.call("main", {}).toInt(), 100'000'002);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // One digit after the other would take years.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
-#else
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-#endif
   EXPECT_EQ(program.call("digits", {}).toString(), "0.5" + std::string(1199, '0'));
   EXPECT_EQ(program.call("exponent", {}).toString(), "2." + std::string(1200, '0') + "e+00");
 }
