@@ -12,12 +12,15 @@
 #include "passes/fold_scales.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <type_traits>
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "ir/shape_facts.h"
+#include "passes/checked_ranks.h"
 #include "passes/node_traits.h"
 #include "passes/propagate_types.h"
 
@@ -69,12 +72,15 @@ bool isLayer(const Node* n) {
          n->kind() == kConv3d;
 }
 
-// Whether the channels are the second dimension of its result, which batch_norm normalizes.
-bool hasChannelsSecond(const Node* layer) {
-  static const Symbol kLinear = Symbol::aten("linear");
-  if (layer->kind() != kLinear) return true;
+// The rank of its result with which the channels are the second dimension, which batch_norm
+// normalizes. A convolution without a batch has one less.
+size_t rankWithChannelsSecond(const Tensor& weight) {
+  return weight.dim();
+}
+
+bool hasChannelsSecond(const Node* layer, const Tensor& weight) {
   const TensorFacts* facts = factsOf(layer->output());
-  return facts && facts->dim == std::optional<size_t>(2);
+  return facts && facts->dim == std::optional<size_t>(rankWithChannelsSecond(weight));
 }
 
 // The weight of a layer whose result one node alone reads, when weight and bias are constants that
@@ -89,46 +95,86 @@ std::optional<Tensor> weightToFold(const Node* layer) {
   return fits ? std::optional<Tensor>(w) : std::nullopt;
 }
 
-// Makes `layer` compute what `after` computes from its result.
-void replace(Graph& graph, Node* layer, Node* after, Tensor weight, Value* bias) {
+// Makes `layer` compute what `after` computes from its result. No bias: the layer's own.
+void replace(Graph& graph, Node* layer, Node* after, Tensor weight, std::optional<Tensor> bias) {
+  InsertPointGuard guard(layer);
+  RangeGuard range(&graph, after->range());
   layer->replaceInput(1, graph.insertConstant(IValue(std::move(weight))));
-  layer->replaceInput(2, bias);
+  if (bias) layer->replaceInput(2, graph.insertConstant(IValue(*std::move(bias))));
   layer->resetOperator();
   after->output()->replaceAllUsesWith(layer->output());
   after->destroy();
 }
 
-// The rows of `weight` times their factors. In one pass and by all threads: weights are large, and
-// a copy in double precision would be twice that of fresh memory.
-Tensor scaleRows(const Tensor& weight, const std::vector<double>& factors) {
+// Sums of products stay as far from overflow as they were, by and large.
+bool isModerate(double factor) {
+  constexpr double kLargest = 1 << 24;
+  return factor == 0 || (std::abs(factor) <= kLargest && std::abs(factor) >= 1 / kLargest);
+}
+
+// Whether numbers up to this one keep their digits as a T: it neither overflows nor is subnormal.
+template <class T>
+bool holdsDigits(double largest) {
+  constexpr double kSmallestNormal = std::is_same_v<T, double> ? 0x1p-1022
+                                     : std::is_same_v<T, Half> ? 0x1p-14
+                                                               : 0x1p-126;
+  const double rounded = convert<double>(convert<T>(largest));
+  return largest == 0 || (std::isfinite(rounded) && rounded >= kSmallestNormal);
+}
+
+// The rows of `weight` times their factors; nullopt when a product is too large or too small for
+// the dtype. In one pass and by all threads: weights are large, and a copy in double precision would
+// be twice that of fresh memory.
+std::optional<Tensor> scaleRows(const Tensor& weight, const std::vector<double>& factors) {
+  if (!std::ranges::all_of(factors, isModerate)) return std::nullopt;
   Tensor from = weight.contiguous();
   Tensor to = Tensor::empty(weight.sizes(), weight.dtype());
   if (to.numel() == 0) return to;
   const int64_t rows = weight.size(0), row = weight.numel() / rows;
+  std::atomic<bool> fits = true;
   dispatch<kAnyFloat>("fold", weight.dtype(), [&]<class T>() {
     parallelFor(rows, std::max<int64_t>(1, kGrainSize / row), [&](int64_t begin, int64_t end) {
+      bool all = true;
       for (int64_t i = begin; i < end; ++i) {
         const double factor = factors[static_cast<size_t>(i)];
         const T* in = from.data<T>() + i * row;
         T* out = to.data<T>() + i * row;
-        for (int64_t k = 0; k < row; ++k) out[k] = convert<T>(convert<double>(in[k]) * factor);
+        double largest = 0;
+        for (int64_t k = 0; k < row; ++k) {
+          const double product = convert<double>(in[k]) * factor;
+          out[k] = convert<T>(product);
+          largest = std::max(largest, std::abs(product));
+          all &= std::isfinite(product);
+        }
+        all &= holdsDigits<T>(largest);
       }
+      if (!all) fits = false;
     });
   });
-  return to;
+  return fits ? std::optional<Tensor>(to) : std::nullopt;
 }
 
-Value* biasConstant(Graph& graph, const std::vector<double>& bias, DType dtype) {
+// The shifts as a bias; an undefined tensor when one is no finite number of the dtype.
+Tensor biasTensor(const std::vector<double>& bias, DType dtype) {
   const DimVector sizes{static_cast<int64_t>(bias.size())};
-  return graph.insertConstant(IValue(Tensor::fromData(bias.data(), sizes).to(dtype)));
+  const Tensor rounded = Tensor::fromData(bias.data(), sizes).to(dtype);
+  const Tensor again = rounded.to(DType::Double);
+  const std::span<const double> numbers(again.data<double>(), bias.size());
+  return std::ranges::all_of(numbers, [](double b) { return std::isfinite(b); }) ? rounded
+                                                                                 : Tensor();
+}
+
+// The weight of the layer before a norm, when the two are one layer if the rank is right.
+std::optional<Tensor> weightBefore(const Node* norm) {
+  const std::optional<Tensor> w = weightToFold(norm->input(0)->node());
+  return w && BatchNorm(norm).foldsWith(w->size(0)) ? w : std::nullopt;
 }
 
 bool foldBatchNorm(Graph& graph, Node* norm) {
   Node* layer = norm->input(0)->node();
-  const std::optional<Tensor> w = weightToFold(layer);
-  if (!w || !hasChannelsSecond(layer)) return false;
+  const std::optional<Tensor> w = weightBefore(norm);
+  if (!w || !hasChannelsSecond(layer, *w)) return false;
   const int64_t channels = w->size(0);
-  if (!BatchNorm(norm).foldsWith(channels)) return false;
 
   std::vector<double> gamma = doubles(norm->input(1), channels, 1.0);
   std::vector<double> beta = doubles(norm->input(2), channels, 0.0);
@@ -141,9 +187,10 @@ bool foldBatchNorm(Graph& graph, Node* norm) {
     factors[i] = gamma[i] / std::sqrt(var[i] + eps);
     bias[i] = (bias[i] - mean[i]) * factors[i] + beta[i];
   }
-  InsertPointGuard guard(layer);
-  RangeGuard range(&graph, norm->range());
-  replace(graph, layer, norm, scaleRows(*w, factors), biasConstant(graph, bias, w->dtype()));
+  std::optional<Tensor> scaled = scaleRows(*w, factors);
+  Tensor shift = biasTensor(bias, w->dtype());
+  if (!scaled || !shift.defined()) return false;
+  replace(graph, layer, norm, *std::move(scaled), std::move(shift));
   return true;
 }
 
@@ -165,26 +212,45 @@ bool foldFactor(Graph& graph, Node* product) {
   const std::optional<Tensor> w = weightToFold(layer);
   // Numbers of sixteen bits are rounded once more before they are multiplied.
   if (!w || isReducedFloat(w->dtype())) return false;
-  InsertPointGuard guard(layer);
-  RangeGuard range(&graph, product->range());
-  Value* bias = layer->input(2);
-  if (!isNoneConstant(bias)) {
-    std::vector<double> scaled = doubles(bias, w->size(0), 0.0);
+  std::optional<Tensor> bias;
+  if (!isNoneConstant(layer->input(2))) {
+    std::vector<double> scaled = doubles(layer->input(2), w->size(0), 0.0);
     for (double& b : scaled) b *= *factor;
-    bias = biasConstant(graph, scaled, w->dtype());
+    bias = biasTensor(scaled, w->dtype());
+    if (!bias->defined()) return false;
   }
   const std::vector<double> factors(static_cast<size_t>(w->size(0)), *factor);
-  replace(graph, layer, product, scaleRows(*w, factors), bias);
+  std::optional<Tensor> weight = scaleRows(*w, factors);
+  if (!weight) return false;
+  replace(graph, layer, product, *std::move(weight), std::move(bias));
   return true;
 }
 
 }  // namespace
 
 size_t foldScales(Graph& graph) {
+  const std::vector<Node*> checked = insertCheckedRanks(graph);
   propagateTypes(graph);
-  return forEachNode(graph.block(), [&](Node* node) {
+  const size_t folded = forEachNode(graph.block(), [&](Node* node) {
     return node->kind() == aten::batch_norm ? foldBatchNorm(graph, node) : foldFactor(graph, node);
   });
+  removeCheckedRanks(checked);
+  return folded;
+}
+
+std::vector<WantedRank> ranksToFold(Graph& graph) {
+  std::vector<WantedRank> wanted;
+  const std::vector<Node*> checked = insertCheckedRanks(graph);
+  propagateTypes(graph);
+  forEachNode(graph.block(), [&](const Node* node) {
+    if (node->kind() != aten::batch_norm) return;
+    const std::optional<Tensor> w = weightBefore(node);
+    const Node* const layer = node->input(0)->node();
+    const TensorFacts* const facts = w ? factsOf(layer->output()) : nullptr;
+    if (facts && !facts->dim) wanted.push_back({layer->input(0), rankWithChannelsSecond(*w)});
+  });
+  removeCheckedRanks(checked);
+  return wanted;
 }
 
 }  // namespace wick

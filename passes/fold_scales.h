@@ -1,6 +1,9 @@
 // Folds batch normalization and constant factors into the layers before them.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "ir/graph.h"
 
 namespace wick {
@@ -11,9 +14,19 @@ namespace wick {
 // - mul or div by a constant number (not of sixteen-bit floats),
 // becomes one layer with scaled weights and, of a batch_norm, a shifted bias:
 //   w' = w * gamma / sqrt(var + eps)      b' = (b - mean) * gamma / sqrt(var + eps) + beta
-// Into a linear layer batch_norm folds only where the result is known to be a matrix, for of other
-// tensors it takes the second dimension (propagates types to know). Numbers change in the last
-// bits. Run it on frozen graphs. Returns the number of folded nodes.
+// batch_norm normalizes the second dimension, so it folds only where types or checks of the program
+// prove that the result has the layer's channels there: a matrix behind a linear layer, a batch
+// behind a convolution. Factors that are very large or small stay, and weights that would leave the
+// range of their dtype. Numbers change in the last bits. Propagates types. Run it on frozen graphs.
+// Returns the number of folded nodes.
 size_t foldScales(Graph& graph);
+
+// The tensor that a layer reads, and the rank with which the batch_norm behind it could be folded.
+struct WantedRank {
+  Value* tensor;
+  size_t rank;
+};
+// Returns the ranks that foldScales() would need to know and nothing says. Propagates types.
+std::vector<WantedRank> ranksToFold(Graph& graph);
 
 }  // namespace wick

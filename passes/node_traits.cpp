@@ -120,6 +120,11 @@ bool neverRaises(const Node* node) {
   return true;
 }
 
+bool alwaysRaises(const Block* b) {
+  return std::ranges::any_of(b->nodes(),
+                             [](const Node* n) { return n->kind() == prim::RaiseException; });
+}
+
 bool isOnlyRead(const Value* v) {
   for (const Use& use : v->uses()) {
     const Operator* op = use.user->blocks().empty() ? use.user->maybeOperator() : nullptr;

@@ -45,6 +45,9 @@ std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names)
 // are known for it: arithmetic on numbers, comparisons, tuples, and questions to values.
 bool neverRaises(const Node* node);
 
+// Whether the block always raises.
+bool alwaysRaises(const Block* b);
+
 // Whether all users of the value are operators that read it and neither keep it nor return it or a
 // part of it.
 bool isOnlyRead(const Value* v);

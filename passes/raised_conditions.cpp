@@ -26,11 +26,6 @@ namespace wick {
 
 namespace {
 
-bool alwaysRaises(const Block* b) {
-  return std::any_of(b->nodes().begin(), b->nodes().end(),
-                     [](const Node* n) { return n->kind() == prim::RaiseException; });
-}
-
 // The nodes and blocks of a graph, numbered in the order in which they stand there. Walking up from a
 // node would take as many steps as blocks are around it, which in a chain of thousands of branches
 // within branches are as many for each user of each condition.

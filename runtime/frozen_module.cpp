@@ -14,6 +14,7 @@
 #include "passes/inline_forks.h"
 #include "passes/lower_tuples.h"
 #include "passes/restore_operators.h"
+#include "runtime/hooked_call.h"
 #include "runtime/inference.h"
 
 namespace wick {
@@ -144,17 +145,17 @@ Module freeze(const Module& module, const FreezeOptions& options) {
   if (module.isTraining()) {
     throw UsageError(fmt::format("freeze: {} is in training mode", module.type()->name()));
   }
-  if (module.hasHooks()) {
-    throw UsageError(fmt::format("freeze: {} has hooks, which frozen methods would leave out",
-                                 module.type()->name()));
-  }
-  std::vector<std::pair<GraphFunction*, std::shared_ptr<Graph>>> methods;
+  std::vector<std::pair<std::shared_ptr<GraphFunction>, std::shared_ptr<Graph>>> methods;
   std::set<std::string> attributes;
   for (const std::string& name : options.methods) {
-    GraphFunction& method = module.method(name);
-    std::shared_ptr<Graph> graph = frozenGraph(module, method, options.optimize);
+    // Frozen modules have no hooks: forward does what they do.
+    std::shared_ptr<GraphFunction> method =
+        name == "forward" && module.hasHooks()
+            ? functionWithHooks(module)
+            : std::shared_ptr<GraphFunction>(std::shared_ptr<void>(), &module.method(name));
+    std::shared_ptr<Graph> graph = frozenGraph(module, *method, options.optimize);
     attributes.merge(SelfUses(module, *graph).attributes);
-    methods.emplace_back(&method, std::move(graph));
+    methods.emplace_back(std::move(method), std::move(graph));
   }
   auto owner = std::make_shared<Owner>();
   owner->original = module.object();

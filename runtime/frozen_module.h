@@ -19,8 +19,9 @@ struct FreezeOptions {
 };
 
 // A module of the same class name whose methods hold the attributes that nobody writes as
-// constants, as torch.jit.freeze makes it; the others stay attributes. UsageError for a module in
-// training mode or with hooks, or whose methods use the module itself as a value.
+// constants, as torch.jit.freeze makes it; the others stay attributes. Its forward does what the
+// module's hooks do, too, which PyTorch leaves out. UsageError for a module in training mode, or whose
+// methods use the module itself as a value, or whose hooks cannot be part of it (runtime/hooked_call.h).
 Module freeze(const Module& module, const FreezeOptions& options = {});
 
 }  // namespace wick

@@ -26,6 +26,7 @@
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
 #include "passes/raised_conditions.h"
+#include "passes/rank_versions.h"
 #include "passes/remove_mutation.h"
 #include "passes/restore_operators.h"
 #include "passes/stride_uses.h"
@@ -33,6 +34,7 @@
 #include "runtime/call.h"
 #include "runtime/constants_on_cpu.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/hooked_call.h"
 #include "runtime/prepare_layers.h"
 #include "runtime/threads.h"
 
@@ -259,7 +261,7 @@ size_t formAttention(Graph& graph) {
 
 }  // namespace
 
-void simplifyForInference(Graph& graph, const ObjectRef& self) {
+void simplifyForInference(Graph& graph, const ObjectRef& self, bool for_any_rank) {
   inlineCalls(graph);
   insertAutocasts(graph);
   freezeModule(graph, self);
@@ -278,16 +280,18 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   eliminateDeadCode(graph);
   formLinears(graph);
   foldScales(graph);
+  if (for_any_rank && splitByRank(graph)) foldScales(graph);
   joinLinears(graph);
   constants.giveBack();
 }
 
-std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method) {
+std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method,
+                                                    bool for_any_rank) {
   method.ensureDefined();
   const FunctionSchema& schema = method.schema();
   checkSelf(self, method);
   std::shared_ptr<Graph> graph = method.graph()->copy();
-  simplifyForInference(*graph, self);
+  simplifyForInference(*graph, self, for_any_rank);
   formAttention(*graph);
   fuseEpilogues(*graph);
   poolConstants(*graph);
@@ -319,9 +323,7 @@ PreparedMethod optimizeForInference(const Module& module, const std::string& met
     throw UsageError("optimizeForInference: the module is in training mode; call eval() first");
   }
   if (method == "forward" && module.hasHooks()) {
-    throw UsageError(
-        "optimizeForInference: the module has hooks around forward, which would not be called; "
-        "remove them, or run the module as it is");
+    return PreparedMethod(optimizeForInference(module.object(), *functionWithHooks(module)));
   }
   return PreparedMethod(optimizeForInference(module.object(), function));
 }

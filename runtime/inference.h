@@ -26,7 +26,12 @@ class GraphFunction;
 // rows, and the libraries and threads of the calling thread's operators are started. The function
 // keeps the module, and so its code, alive. Throws CompileError when a callee does not compile,
 // UsageError when the method is not one of `self`.
-std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
+//
+// Batch normalization is folded where the ranks of tensors are proven. With `for_any_rank` the graph
+// gets a second version, with weights of its own, when that would need to know the rank of an input
+// (passes/rank_versions.h); a call takes one of the two.
+std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method,
+                                                    bool for_any_rank = true);
 
 // Such a function as a handle, which is called as a module is. Copies share it. May be called from any
 // number of threads at a time.
@@ -52,14 +57,14 @@ class PreparedMethod {
 
 //   auto fast = wick::optimizeForInference(model.eval());
 //   wick::IValue y = fast({x});
-// UsageError also for a module in training mode, when there is no such method, and for "forward" of a
-// module with hooks, which would not be called.
+// "forward" of a module with hooks does what these do, too. UsageError also for a module in training
+// mode, when there is no such method, and for hooks that cannot be part of it (runtime/hooked_call.h).
 PreparedMethod optimizeForInference(const Module& module, const std::string& method = "forward");
 
 // The part of it that leaves PyTorch's operators alone in the graph: `graph` is a copy of a
 // method's and loses its input `self`, which attributes that somebody writes are still read from,
 // as a constant.
-void simplifyForInference(Graph& graph, const ObjectRef& self);
+void simplifyForInference(Graph& graph, const ObjectRef& self, bool for_any_rank = false);
 
 }  // namespace wick
 

@@ -10,7 +10,8 @@
 
 namespace wick::streams {
 
-// `program` is what runs: the method prepared for inference (runtime/inference.h), or a function.
+// `program` is what runs: the method prepared for inference (runtime/inference.h), for one rank
+// of its inputs (not `for_any_rank`, which makes one filter of two versions), or a function.
 // Its calls should be inlined; one that is not is a filter of its own. `method` is what it was made
 // from, for the paths of modules, and `module` its module; both null for a function.
 //

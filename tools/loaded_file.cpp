@@ -10,6 +10,8 @@
 #include "core/source_origin.h"
 #include "frontend/compile.h"
 #include "runtime/call.h"
+#include "runtime/hooked_call.h"
+#include "runtime/inference.h"
 #include "runtime/module_paths.h"
 #include "serialization/file_kind.h"
 #include "serialization/import.h"
@@ -199,8 +201,14 @@ const char* LoadedFile::unpreparable(const Options& options) const {
   if (!isArchive()) return "a script has no module";
   if (options.grad) return "gradients are on";
   if (module_.isTraining()) return "the module is in training mode";
-  if (callsModule(options)) return "the module has hooks";
   return nullptr;
+}
+
+std::shared_ptr<GraphFunction> LoadedFile::prepared(const Options& options, GraphFunction& method,
+                                                    bool for_any_rank) const {
+  const std::shared_ptr<GraphFunction> hooked =
+      callsModule(options) ? functionWithHooks(module_) : nullptr;
+  return optimizeForInference(module_.object(), hooked ? *hooked : method, for_any_rank);
 }
 
 IValue LoadedFile::call(const Options& options, GraphFunction& function,

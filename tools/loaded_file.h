@@ -54,6 +54,10 @@ class LoadedFile {
   }
   // Why the method that the options name cannot be prepared for inference; null when it can.
   const char* unpreparable(const Options& options) const;
+  // Returns the method, or the module with its hooks where callsModule(), optimized for inference
+  // (runtime/inference.h).
+  std::shared_ptr<GraphFunction> prepared(const Options& options, GraphFunction& method,
+                                          bool for_any_rank = true) const;
   // Runs function(options).
   IValue call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
               Kwargs kwargs, RunOptions run_options = {}) const;

@@ -202,9 +202,8 @@ void prepare(Subject& subject) {
     subject.as_it_is = reason;
     return;
   }
-  subject.prepare_ms = timeOnce([&] {
-    subject.prepared = optimizeForInference(subject.program.module().object(), subject.function);
-  });
+  subject.prepare_ms = timeOnce(
+      [&] { subject.prepared = subject.program.prepared(subject.options, subject.function); });
 }
 
 // The calls of --concurrency, each thread with arguments of its own: programs may write to them.

@@ -71,7 +71,7 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
     if (const char* reason = program.unpreparable(options)) {
       throw CommandLineError(fmt::format("build: {}, so it cannot be compiled", reason));
     }
-    prepared = optimizeForInference(program.module().object(), declared);
+    prepared = program.prepared(options, declared);
   }
   GraphFunction& function = prepared ? *prepared : declared;
   const std::vector<aot::Symbol> symbols =

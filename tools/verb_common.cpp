@@ -125,7 +125,7 @@ std::shared_ptr<GraphFunction> preparedFor(const Options& options, const LoadedF
   if (const char* reason = program.unpreparable(options)) {
     throw CommandLineError(std::string("--prepare: ") + reason);
   }
-  return optimizeForInference(program.module().object(), function);
+  return program.prepared(options, function);
 }
 
 void fetchResult(const Options& options, const IValue& result) {

@@ -58,7 +58,8 @@ std::shared_ptr<GraphFunction> prepared(const Options& options, const LoadedFile
         fmt::format("pipeline: {}, so it cannot be prepared for stages{}", reason,
                     program.module().isTraining() ? "; --eval leaves that mode" : ""));
   }
-  return optimizeForInference(program.module().object(), function);
+  // Stages are cut between the nodes of one version.
+  return program.prepared(options, function, /*for_any_rank=*/false);
 }
 
 streams::StreamGraph streamOf(const Options& options, const LoadedFile& program,

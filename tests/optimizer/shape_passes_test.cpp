@@ -9,7 +9,6 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
-#include "passes/fold_scales.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/join_linears.h"
 #include "passes/peephole.h"
@@ -402,33 +401,6 @@ TEST(FuseEpilogues, LinearLayersKeepTheirNumbers) {
         EXPECT_LE(difference(run(*graph, args), before), exact ? 0 : 1e-6) << name << " " << width;
       }
     }
-  }
-}
-
-TEST(FoldScales, IntoLinearOfMatrices) {
-  for (size_t rank : {2, 3}) {
-    auto graph = std::make_shared<Graph>();
-    TensorType::Facts facts;
-    facts.dim = rank;
-    Value* x = graph->addInput("x", TensorType::create(facts));
-    auto constant = [&](IValue v) { return graph->insertConstant(std::move(v)); };
-    Value* none = graph->insertNode(graph->createNone())->output();
-    Node* linear = graph->insertNode(
-        graph->create(Symbol::aten("linear"), {x, constant(IValue(numbers({4, 3}, 0.2))), none}));
-    Tensor ones = numbers({4}, 0.2);
-    for (int i = 0; i < 4; ++i) ones.data<float>()[i] = 1.5f;
-    Node* norm = graph->insertNode(graph->create(
-        aten::batch_norm,
-        {linear->output(), none, constant(IValue(numbers({4}, 0.3))),
-         constant(IValue(numbers({4}, 0.5))), constant(IValue(ones)), constant(IValue(false)),
-         constant(IValue(0.1)), constant(IValue(1e-5)), constant(IValue(true))}));
-    graph->registerOutput(norm->output());
-    std::vector<IValue> args{
-        IValue(numbers(rank == 2 ? DimVector{5, 3} : DimVector{5, 4, 3}, 0.9))};
-    std::vector<Tensor> before = run(*graph, args);
-    EXPECT_EQ(foldScales(*graph), rank == 2 ? 1u : 0u);
-    verify(*graph);
-    EXPECT_LT(difference(run(*graph, args), before), 1e-5);
   }
 }
 

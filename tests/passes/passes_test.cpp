@@ -388,66 +388,6 @@ constexpr const char* kConvHead = R"(graph(%x : Tensor, %r : Tensor):
   %a : Tensor = aten::conv2d(%x, %w, %n, %ones, %zeros, %ones, %one)
 )";
 
-TEST(FoldScales, ScalesWeightsAndShiftsBias) {
-  auto graph = parseGraph(std::string(kConvHead) + R"(
-  %g : Tensor = prim::Constant[value=tensor<float32>[2]{3.0, 1.0}]()
-  %b : Tensor = prim::Constant[value=tensor<float32>[2]{0.5, 0.0}]()
-  %m : Tensor = prim::Constant[value=tensor<float32>[2]{1.0, 2.0}]()
-  %v : Tensor = prim::Constant[value=tensor<float32>[2]{3.0, 0.25}]()
-  %f : bool = prim::Constant[value=False]()
-  %e : float = prim::Constant[value=1.0]()
-  %y : Tensor = aten::batch_norm(%a, %g, %b, %m, %v, %f, %e, %e, %f)
-  return (%y)
-)");
-  EXPECT_EQ(foldScales(*graph), 1u);
-  verify(*graph);
-  Node* conv = graph->outputs()[0]->node();
-  ASSERT_EQ(conv->kind(), aten::conv2d);
-  Tensor w = constantOf(conv->input(1))->toTensor();
-  Tensor b = constantOf(conv->input(2))->toTensor();
-  EXPECT_FLOAT_EQ(w.data<float>()[0], 1.5f);   // 1 * 3 / sqrt(3 + 1)
-  EXPECT_FLOAT_EQ(b.data<float>()[0], -1.0f);  // (0 - 1) * 1.5 + 0.5
-  EXPECT_FLOAT_EQ(w.data<float>()[1], -2.0f / std::sqrt(1.25f));
-}
-
-// Weights of every floating dtype and layout are scaled in double precision and rounded once.
-TEST(FoldScales, RoundsOnce) {
-  const std::vector<double> values = {0.1, -3.7, 1e-3, 2.5, 0.33, -0.07, 1.9, 4.4};
-  for (DType dtype : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
-    auto graph = parseGraph(std::string(kConvHead) + R"(
-  %g : Tensor = prim::Constant[value=tensor<float32>[2]{0.7, 1.3}]()
-  %z : Tensor = prim::Constant[value=tensor<float32>[2]{0.0, 0.0}]()
-  %v : Tensor = prim::Constant[value=tensor<float32>[2]{1.25, 2.0}]()
-  %f : bool = prim::Constant[value=False]()
-  %e : float = prim::Constant[value=0.25]()
-  %y : Tensor = aten::batch_norm(%a, %g, %z, %z, %v, %f, %e, %e, %f)
-  return (%y)
-)");
-    const Tensor weight = Tensor::fromData(values.data(), DimVector{2, 2, 2, 1}).to(dtype);
-    Node* conv = graph->outputs()[0]->node()->input(0)->node();
-    {
-      InsertPointGuard guard(conv);
-      conv->replaceInput(
-          1, graph->insertConstant(IValue(weight.contiguous(MemoryFormat::ChannelsLast))));
-    }
-    ASSERT_EQ(foldScales(*graph), 1u) << toString(dtype);
-    const Tensor folded = constantOf(graph->outputs()[0]->node()->input(1))->toTensor();
-    EXPECT_EQ(folded.dtype(), dtype);
-    const Tensor exact = weight.to(DType::Double);
-    std::vector<double> scaled(8);
-    for (size_t i = 0; i < 8; ++i) {
-      const double gamma = i < 4 ? 0.7f : 1.3f;
-      scaled[i] = exact.data<double>()[i] * (gamma / std::sqrt((i < 4 ? 1.25 : 2.0) + 0.25));
-    }
-    const Tensor expected =
-        Tensor::fromData(scaled.data(), DimVector{8}).to(dtype).to(DType::Double);
-    const Tensor got = folded.contiguous().to(DType::Double);
-    for (size_t i = 0; i < 8; ++i) {
-      EXPECT_EQ(got.data<double>()[i], expected.data<double>()[i]) << toString(dtype) << " " << i;
-    }
-  }
-}
-
 TEST(FuseEpilogues, TakesResidualAndActivation) {
   auto graph = parseGraph(std::string(kConvHead) + R"(
   %s : Tensor = aten::add_(%a, %r, %one)

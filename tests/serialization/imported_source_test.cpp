@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "runtime/frozen_module.h"
+#include "runtime/inference.h"
 #include "runtime/ops/program_observer.h"
 #include "serialization/python_printer.h"
 #include "tests/error_text.h"
@@ -202,10 +203,50 @@ TEST(Hooks, RunWhenTheModuleIsCalled) {
   // Hooks see positional arguments only, here one of two.
   EXPECT_THROW(module({3}, {{"y", 4}}), UsageError);
   EXPECT_THAT(module.methodNames(), testing::Not(testing::Contains("swap")));
-  // Frozen code would leave them out.
+  // Frozen and prepared modules do what they do.
   module.eval();
-  EXPECT_THAT(testing_errors::errorOf([&] { freeze(module); }),
-              testing::MatchesRegex("freeze: .* has hooks, which frozen methods would leave out"));
+  EXPECT_EQ(freeze(module)({3, 4}).toInt(), 4304);
+  EXPECT_EQ(freeze(module).forward({3, 4}).toInt(), 4304);
+  EXPECT_EQ(optimizeForInference(module)({3, 4}).toInt(), 4304);
+}
+
+TEST(Hooks, SayWhatTheyReplaceBeforeTheyArePartOfFrozenCode) {
+  const std::string forward =
+      "  def forward(self, x: int) -> int:\n"
+      "    return torch.add(x, 1)\n";
+  const auto errorOfHook = [&](const std::string& hook, const std::string& names) {
+    Module module = loaded(withMethods(forward + hook, names));
+    module.eval();
+    return testing_errors::errorOf([&] { freeze(module); });
+  };
+  const std::string before = "  __forward_pre_hooks__ = [\"h\", ]\n";
+  const std::string after = "  __forward_hooks__ = [\"h\", ]\n";
+  EXPECT_THAT(errorOfHook("  def h(self, inputs: Tuple[int], out: int) -> Optional[int]:\n"
+                          "    _0 : Optional[int] = None\n"
+                          "    if torch.gt(out, 3):\n"
+                          "      _0 = out\n"
+                          "    else:\n"
+                          "      _0 = None\n"
+                          "    return _0\n",
+                          after),
+              testing::HasSubstr("the hook h returns Optional[int]"));
+  EXPECT_THAT(errorOfHook("  def h(self, inputs: Tuple[int]) -> Tuple[int, int]:\n"
+                          "    return (1, 2)\n",
+                          before),
+              testing::HasSubstr("which forward does not take"));
+  EXPECT_THAT(errorOfHook("  def h(self, inputs: Tuple[int]) -> str:\n"
+                          "    return \"x\"\n",
+                          before),
+              testing::HasSubstr("which forward does not take"));
+  EXPECT_THAT(errorOfHook("  def h(self, inputs: Tuple[str], out: int) -> int:\n"
+                          "    return 1\n",
+                          after),
+              testing::HasSubstr("the hook h takes Tuple[str]"));
+  Module module = loaded(withMethods(forward + "  def h(self, inputs: Tuple[int]) -> int:\n"
+                                               "    return torch.mul((inputs)[0], 10)\n",
+                                     before));
+  module.eval();
+  EXPECT_EQ(freeze(module)({3}).toInt(), 31);
 }
 
 TEST(Hooks, AModuleWithoutHooksIsItsForward) {

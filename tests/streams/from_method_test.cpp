@@ -34,7 +34,7 @@ std::vector<std::string> namesOf(const StreamGraph& graph) {
 TEST(FromMethodTest, LayersOfAModelAreFilters) {
   const Module module = load("examples/digits.pt").eval();
   GraphFunction& forward = module.method("forward");
-  const auto prepared = optimizeForInference(module.object(), forward);
+  const auto prepared = optimizeForInference(module.object(), forward, /*for_any_rank=*/false);
   const StreamGraph graph = fromMethod(prepared, &forward, &module);
   const std::string text = printStream(graph);
   EXPECT_EQ(printStream(parseStream(text)), text);
@@ -140,7 +140,7 @@ TEST(FromMethodTest, OverridesChangeFilters) {
 TEST(FromMethodTest, AModuleAsOneFilter) {
   const Module module = load("examples/digits.pt").eval();
   GraphFunction& forward = module.method("forward");
-  const auto prepared = optimizeForInference(module.object(), forward);
+  const auto prepared = optimizeForInference(module.object(), forward, /*for_any_rank=*/false);
   const StreamGraph whole =
       fromMethod(prepared, &forward, &module, rules(R"({"layer": "*", "grain": "module"})"));
   const StreamGraph plain = fromMethod(prepared, &forward, &module);

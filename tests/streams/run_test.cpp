@@ -114,7 +114,7 @@ TEST(PipelineTest, ResultsAreThoseOfCallsOneByOne) {
 TEST(PipelineTest, AModelPreparedForInference) {
   const Module module = load("examples/digits.pt").eval();
   GraphFunction& forward = module.method("forward");
-  const auto prepared = optimizeForInference(module.object(), forward);
+  const auto prepared = optimizeForInference(module.object(), forward, /*for_any_rank=*/false);
   const StreamGraph graph = fromMethod(prepared, &forward, &module);
   const Tensor image = Tensor::empty({1, 1, 28, 28}, DType::Float);
   for (int64_t i = 0; i < 784; ++i) image.data<float>()[i] = static_cast<float>(i % 17) / 17;

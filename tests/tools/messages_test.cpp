@@ -62,13 +62,9 @@ class WrongUse : public testing::Test {
     write("nan.py", "def main(x: Tensor) -> Tensor:\n    return torch.log(x - 1)\n");
     ModuleBuilder builder("Net");
     builder.registerParameter("weight", Tensor::full({2}, 1.0, DType::Float));
-    builder.define(
-        "def forward(self, x: Tensor) -> Tensor:\n    return x * self.weight\n"
-        "def look(self, inputs: Tuple[Tensor], result: Tensor) -> None:\n    return None\n");
+    builder.define("def forward(self, x: Tensor) -> Tensor:\n    return x * self.weight\n");
     const Module net = builder.build();
     net.save(testing_cli::temporary("net.pt"));
-    net.type()->addForwardHook(net.type()->findMethod("look"));
-    net.save(testing_cli::temporary("hooked.pt"));
   }
 
   static void check(const std::vector<Wrong>& all, int code) {
@@ -117,8 +113,6 @@ TEST_F(WrongUse, OfFlagsIsTold) {
            "--arch is for models that run on CUDA devices"},
           {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --device cuda --arch 80",
            "--arch: expected architectures like sm_80,sm_90, got '80'"},
-          {"build FILES/hooked.pt --input 2xf32 --output FILES/d",
-           "build: the module has hooks, so it cannot be compiled"},
           {"profile FILES/one.py --input [1.] --prepare", "--prepare: "},
           {"pipeline DIGITS --input 1x1x28x28xf32 --output FILES/o.npy --run FILES/x.npy",
            "expected a name that ends in .pt"},
