@@ -10,6 +10,7 @@
 #include "core/convert.h"
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
+#include "core/memory_overlap.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/tensor.h"
@@ -399,12 +400,7 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
   WICK_CHECK(storage()->writable(), "copy_: the destination's memory is read-only");
   Tensor src = DimVector(source.sizes()) == DimVector(sizes()) ? source : source.expand(sizes());
   if (numel() == 0) return *this;
-  for (int64_t d = 0; d < dim(); ++d) {
-    WICK_CHECK(impl_->strides[d] != 0 || impl_->sizes[d] <= 1,
-               "unsupported operation: more than one element of the written-to tensor refers to a "
-               "single memory location. Please clone() the tensor before performing the "
-               "operation.");
-  }
+  checkNoInternalOverlap(*this);
   const bool on_cpu = device().isCpu() && src.device().isCpu();
   if (!on_cpu) {
     for (const Tensor* t : {this, static_cast<const Tensor*>(&src)}) {

@@ -10,6 +10,7 @@
 
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/memory_overlap.h"
 #include "ir/device_kernels.h"
 #include "ir/graph.h"
 
@@ -167,9 +168,40 @@ void Operator::bumpWritten(const IValue* args, size_t num_args) const {
   }
 }
 
+void Operator::checkOverlap(const IValue* args, size_t num_args) const {
+  const size_t written = form_ == Form::Out ? num_args - 1 : 0;
+  if (!args[written].isTensor() || !args[written].toTensor().defined()) return;
+  const Tensor destination = args[written].toTensor();
+  // The out= form of what writes into self copies self first.
+  const bool takes_self = has(kRefusesPartialOverlap) || has(kInplaceForm);
+  for (size_t i = 0; i < num_args; ++i) {
+    if (i == written) continue;
+    const auto check = [&](const IValue& v) {
+      if (!v.isTensor() || !v.toTensor().defined()) return;
+      if (has(kRefusesPartialOverlap) || (i == 0 && takes_self)) {
+        checkNoPartialOverlap(destination, v.toTensor());
+      } else {
+        checkNoOverlap(destination, v.toTensor());
+      }
+    };
+    check(args[i]);
+    if (!args[i].isList()) continue;
+    for (const IValue& e : args[i].elements()) {
+      // A mask is read before anything is written.
+      const bool mask =
+          has(kInplaceForm) && e.isTensor() && e.toTensor().defined() &&
+          (e.toTensor().dtype() == DType::Bool || e.toTensor().dtype() == DType::Byte);
+      if (!mask) check(e);
+    }
+  }
+}
+
 void Operator::callKernel(IValue* args, size_t num_args, IValue* results, size_t num_results,
                           uint64_t borrowed) const {
-  if (written_ != 0) bumpWritten(args, num_args);
+  if (written_ != 0) {
+    if (has(kRefusesPartialOverlap) || has(kRefusesOverlap)) checkOverlap(args, num_args);
+    bumpWritten(args, num_args);
+  }
   if (kindsInUse()) [[unlikely]] {
     if (const TensorKind kind = kindOfArguments(args, num_args); kind != TensorKind::Dense) {
       callForKind(kind, args, num_args, results, num_results, borrowed);

@@ -71,6 +71,8 @@ enum OperatorFlags : uint32_t {
   kMayReturnArgument = 1 << 6,  // a result may be (a view of) an argument although the schema, as
                                 // PyTorch writes it, does not say so
   kChangesMetadata = 1 << 7,    // what it writes gets other sizes, strides, memory or history too
+  kRefusesPartialOverlap = 1 << 8,  // raises when an argument shares a part of the memory it writes
+  kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
 };
 // Operators with both derived forms.
 inline constexpr uint32_t kBothForms = kInplaceForm | kOutForm;
@@ -195,6 +197,7 @@ class Operator {
   void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
                    uint64_t borrowed) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
+  void checkOverlap(const IValue* args, size_t num_args) const;
   void readUnannotatedWrites();
   uint64_t unannotatedInCall(const Node& node) const;
   FunctionSchema schema_;

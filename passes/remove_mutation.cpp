@@ -213,6 +213,9 @@ class TensorRenamer {
     bool keeps =
         keepsDtype(n->kind()) || (keepsFloatingDtype(n->kind()) && isFloatingTensor(n->input(0)));
     if (!op || !keeps || n->outputs().size() != 1 || !takesWhatFits(n)) return nullptr;
+    // The operator would raise: what it writes is also what it reads.
+    const bool refuses = op->has(kRefusesOverlap) || op->has(kRefusesPartialOverlap);
+    if (refuses && std::ranges::count(n->inputs(), n->input(0)) > 1) return nullptr;
     std::string name(n->kind().qualString());
     name.pop_back();
     Symbol kind = Symbol::fromQualString(name);

@@ -8,6 +8,7 @@
 
 #include "codegen/scalar/promotion.h"
 #include "core/budget.h"
+#include "core/memory_overlap.h"
 #include "core/number_range.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
@@ -331,13 +332,6 @@ Tensor allocateResult(const Job& job, IntSpan shape, bool plain, DType dtype, De
   return Tensor::emptyStrided(shape, strides, dtype, device);
 }
 
-[[noreturn]] void throwPartialOverlap() {
-  throwRuntimeError(
-      "unsupported operation: some elements of the input tensor and the written-to tensor refer to "
-      "a single memory "
-      "location. Please clone() the tensor before performing the operation.");
-}
-
 // Refuses operands that partly overlap the destination; those for which it cannot be told are
 // replaced by copies, kept in `copies`.
 void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor>& copies) {
@@ -349,7 +343,8 @@ void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor
       case Overlap::Full:
         break;
       case Overlap::Partial:
-        throwPartialOverlap();
+        checkNoPartialOverlap(out, *o.tensor);
+        break;
       case Overlap::Unknown:
         copies.push_back(o.tensor->clone(MemoryFormat::Contiguous));
         o.tensor = &copies.back();
@@ -419,28 +414,6 @@ Tensor pointwiseAlike(const ScalarDefinition& def, std::span<const Operand> oper
 
 }  // namespace
 
-Overlap overlapOf(const Tensor& a, const Tensor& b) {
-  if (a.isSame(b)) return Overlap::Full;
-  if (!a.sharesStorage(b) || a.numel() == 0 || b.numel() == 0) return Overlap::None;
-  auto end = [](const Tensor& t) {
-    int64_t span = 1;
-    for (int64_t d = 0; d < t.dim(); ++d) span += (t.sizes()[d] - 1) * t.strides()[d];
-    return static_cast<char*>(t.rawData()) + span * static_cast<int64_t>(t.itemSize());
-  };
-  bool apart = end(a) <= b.rawData() || end(b) <= a.rawData();
-  if (apart) return Overlap::None;
-  bool same = a.rawData() == b.rawData() && a.dtype() == b.dtype() &&
-              DimVector(a.sizes()) == DimVector(b.sizes()) &&
-              DimVector(a.strides()) == DimVector(b.strides());
-  if (same) return Overlap::Full;
-  if (a.isNonOverlappingAndDense() && b.isNonOverlappingAndDense()) return Overlap::Partial;
-  return Overlap::Unknown;
-}
-
-void checkNoPartialOverlap(const Tensor& out, const Tensor& input) {
-  if (overlapOf(out, input) == Overlap::Partial) throwPartialOverlap();
-}
-
 DType resultType(std::span<const Operand> operands) {
   DTypePromotion type;
   for (const Operand& o : operands) addTo(type, o);
@@ -449,13 +422,7 @@ DType resultType(std::span<const Operand> operands) {
 
 void checkWritable(const char* op, const Tensor& out) {
   WICK_CHECK(out.storage()->writable(), "{}: the destination's memory is read-only", op);
-  if (out.numel() == 0) return;
-  for (int64_t d = 0; d < out.dim(); ++d) {
-    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
-               "unsupported operation: more than one element of the written-to tensor refers to a "
-               "single memory location. Please clone() the tensor before performing the "
-               "operation.");
-  }
+  checkNoInternalOverlap(out);
 }
 
 Tensor distinctElements(const Tensor& t) {

@@ -63,10 +63,4 @@ Tensor distinctElements(const Tensor& t);
 // Refuses a destination in which elements share memory, or whose memory is read-only.
 void checkWritable(const char* op, const Tensor& out);
 
-// How the memory of two tensors is shared: not at all, element by element, otherwise, or in a way that is not known.
-enum class Overlap { None, Full, Partial, Unknown };
-Overlap overlapOf(const Tensor& a, const Tensor& b);
-// RuntimeError when a tensor that is written to shares some elements with one that is read, but not each with its own.
-void checkNoPartialOverlap(const Tensor& out, const Tensor& input);
-
 }  // namespace wick

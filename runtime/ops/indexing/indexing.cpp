@@ -245,16 +245,16 @@ const OperatorRecord kIndexingRecords[] = {
      kNoFlags, shapes::indexed},
     {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
      "Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm | kOutForm, shapes::likeFirst},
+     WICK_KERNEL(indexPut), kBothForms | kRefusesOverlap, shapes::likeFirst},
     {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
      "accumulate=False) -> Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm, shapes::likeFirst},
+     WICK_KERNEL(indexPut), kInplaceForm | kRefusesOverlap, shapes::likeFirst},
     {"aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, "
      "bool unsafe=False) -> Tensor",
-     WICK_KERNEL(indexPutImpl), kInplaceForm | kOutForm, shapes::likeFirst},
+     WICK_KERNEL(indexPutImpl), kBothForms | kRefusesOverlap, shapes::likeFirst},
     {"aten::_index_put_impl.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
      "accumulate=False, bool unsafe=False) -> Tensor",
-     WICK_KERNEL(indexPutImpl), kInplaceForm, shapes::likeFirst},
+     WICK_KERNEL(indexPutImpl), kInplaceForm | kRefusesOverlap, shapes::likeFirst},
 };
 
 const RegisterOperators kIndexingRegistered(kIndexingRecords);

@@ -212,7 +212,7 @@ Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, D
 
 const OperatorRecord kSelectionRecords[] = {
     {"aten::nonzero(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel),
-     kNotDifferentiable | kOutForm, shapes::nonzeroPlaces},
+     kNotDifferentiable | kOutForm | kRefusesOverlap, shapes::nonzeroPlaces},
     {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable,
      shapes::nonzeroPlaces},
     {"aten::nonzero_numpy(Tensor self) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},

@@ -582,7 +582,7 @@ constexpr OperatorRecord kProductsRecords[] = {
      WICK_KERNEL(baddbmm), kInplaceForm | kOutForm, ops::shapes::batchedMatrixProduct},
     {"aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(addr), kInplaceForm | kOutForm},
+     WICK_KERNEL(addr), kInplaceForm | kOutForm | kRefusesPartialOverlap},
     {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", WICK_KERNEL(linear),
      kOutForm, ops::shapes::linear},
     {"wick::linear_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, str "

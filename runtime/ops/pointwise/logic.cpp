@@ -106,7 +106,9 @@ Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& va
              value.dim());
   // The number goes into the tensor's dtype, where it has to fit.
   if (value.device().isCpu()) checkFits(Scalar::fromIValue(IValue(value)), self.dtype());
-  return maskedFillOf(self, mask, value, out);
+  // The number is read before anything is written.
+  return maskedFillOf(self, mask, out && out.tensor->sharesStorage(value) ? value.clone() : value,
+                      out);
 }
 
 // The bounds take part in type promotion, but a dtype that the result has must hold them.

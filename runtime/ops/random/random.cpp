@@ -618,7 +618,8 @@ const OperatorRecord kRandomRecords[] = {
     {"aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
      WICK_KERNEL(bernoulliP), kDraw, shapes::likeFirst},
     {"aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(bernoulliTensor), kDraw | kInplaceForm, shapes::likeFirst},
+     WICK_KERNEL(bernoulliTensor), kDraw | kInplaceForm | kRefusesPartialOverlap,
+     shapes::likeFirst},
     {"aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> "
      "Tensor(a!)",
      WICK_KERNEL(bernoulliInplace), kDraw},

@@ -1,6 +1,7 @@
 // Operators that copy or convert whole tensors, and those that re-seat a tensor's storage.
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
+#include "core/memory_overlap.h"
 #include "core/pinned_memory.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/ops/common.h"

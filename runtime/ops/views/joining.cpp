@@ -431,14 +431,14 @@ Tensor channelShuffle(const Tensor& self, int64_t groups) {
 }
 
 const OperatorRecord kJoiningRecords[] = {
-    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
-     shapes::concatenated},
-    {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
-     shapes::concatenated},
-    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
-     shapes::stacked},
-    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
-     shapes::stacked},
+    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat),
+     kOutForm | kRefusesOverlap, shapes::concatenated},
+    {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat),
+     kOutForm | kRefusesOverlap, shapes::concatenated},
+    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack),
+     kOutForm | kRefusesOverlap, shapes::stacked},
+    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack),
+     kOutForm | kRefusesOverlap, shapes::stacked},
     {"aten::hstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(hstack),
      kOutForm | kMayReturnArgument},
     {"aten::vstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(vstack),
