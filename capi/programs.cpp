@@ -1,5 +1,9 @@
 // Programs and modules of capi/wick.h.
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "capi/guard.h"
 #include "serialization/export.h"
@@ -23,15 +27,53 @@ std::pair<Module, std::string> holderOf(const Module& module, const std::string&
   return {module.submodule(name.substr(0, dot)), name.substr(dot + 1)};
 }
 
-// Loads under the limits, to a device or, for null, as saved; `load` takes LoadOptions.
+// The device for null is as saved.
+DeviceMap deviceMapOf(const char* device, const char* function) {
+  return device ? DeviceMap(deviceOf(device, function)) : DeviceMap();
+}
+
+// Asks the caller's function for a device; std::nullopt when it names none.
+std::optional<Device> askedDevice(const wick_device_map& map, const std::string& saved_on,
+                                  const char* function) {
+  if (!map.find) return std::nullopt;
+  const char* device = nullptr;
+  const uint64_t before = notedFailures();
+  const wick_status status = map.find(map.data, saved_on.c_str(), &device);
+  if (status != WICK_OK) throwLastError(status, before);
+  return device ? std::optional(deviceOf(device, function)) : std::nullopt;
+}
+
+// Copies the table, and keeps the function.
+DeviceMap deviceMapOf(const wick_device_map* map, const char* function) {
+  if (!map) return DeviceMap();
+  checkSize(map->struct_size, sizeof(wick_device_map), "wick_device_map", function, "map");
+  if (map->count > 0 && (!map->saved_on || !map->devices)) {
+    throwUsage("{}: map.count is {}, but map.saved_on or map.devices is NULL", function,
+               map->count);
+  }
+  std::map<std::string, Device> table;
+  for (size_t i = 0; i < map->count; ++i) {
+    if (!map->saved_on[i]) throwUsage("{}: map.saved_on[{}] must not be NULL", function, i);
+    if (!table.emplace(map->saved_on[i], deviceOf(map->devices[i], function)).second) {
+      throwUsage("{}: map.saved_on has {} twice", function, map->saved_on[i]);
+    }
+  }
+  return DeviceMap([table = std::move(table), asked = *map,
+                    function](const std::string& name) -> std::optional<Device> {
+    const auto found = table.find(name);
+    return found != table.end() ? found->second : askedDevice(asked, name, function);
+  });
+}
+
+// Loads under the limits; `load` takes LoadOptions.
 template <class Load>
-void loadUnder(const wick_limits* limits, const char* device, const char* function,
+void loadUnder(const wick_limits* limits, DeviceMap devices, const char* function,
                wick_module** out, Load load) {
   known(out, function, "module");
   const LimitScope scope(limits, function);
   LoadOptions options;
   options.run = scope.runOptions();
-  if (device) options.devices = Device::parse(device);
+  options.devices = std::move(devices);
   try {
     *out = new wick_module{load(options)};
   } catch (const LoadError&) {
@@ -40,17 +82,17 @@ void loadUnder(const wick_limits* limits, const char* device, const char* functi
   }
 }
 
-void loadFile(const char* path, const char* device, const wick_limits* limits, const char* function,
+void loadFile(const char* path, DeviceMap devices, const wick_limits* limits, const char* function,
               wick_module** out) {
   known(path, function, "path");
-  loadUnder(limits, device, function, out,
+  loadUnder(limits, std::move(devices), function, out,
             [&](const LoadOptions& options) { return loadModule(path, options); });
 }
 
-void loadMemory(std::span<const std::byte> bytes, const char* name, const char* device,
+void loadMemory(std::span<const std::byte> bytes, const char* name, DeviceMap devices,
                 const wick_limits* limits, const char* function, wick_module** out) {
   if (!bytes.data()) throwUsage("{}: data must not be NULL", function);
-  loadUnder(limits, device, function, out, [&](const LoadOptions& options) {
+  loadUnder(limits, std::move(devices), function, out, [&](const LoadOptions& options) {
     return loadModule(copyBytes(bytes), name ? name : "<memory>", options);
   });
 }
@@ -114,26 +156,43 @@ void wick_program_free(wick_program* program) {
 }
 
 wick_status wick_module_load(const char* path, const wick_limits* limits, wick_module** module) {
-  return guarded([&] { loadFile(path, nullptr, limits, "wick_module_load", module); });
+  return guarded([&] { loadFile(path, DeviceMap(), limits, "wick_module_load", module); });
 }
 
 wick_status wick_module_load_on(const char* path, const char* device, const wick_limits* limits,
                                 wick_module** module) {
-  return guarded([&] { loadFile(path, device, limits, "wick_module_load_on", module); });
+  constexpr const char* kName = "wick_module_load_on";
+  return guarded([&] { loadFile(path, deviceMapOf(device, kName), limits, kName, module); });
 }
 
 wick_status wick_module_load_memory(const void* data, size_t bytes, const char* name,
                                     const wick_limits* limits, wick_module** module) {
   return guarded([&] {
-    loadMemory(bytesAt(data, bytes), name, nullptr, limits, "wick_module_load_memory", module);
+    loadMemory(bytesAt(data, bytes), name, DeviceMap(), limits, "wick_module_load_memory", module);
   });
 }
 
 wick_status wick_module_load_memory_on(const void* data, size_t bytes, const char* name,
                                        const char* device, const wick_limits* limits,
                                        wick_module** module) {
+  constexpr const char* kName = "wick_module_load_memory_on";
   return guarded([&] {
-    loadMemory(bytesAt(data, bytes), name, device, limits, "wick_module_load_memory_on", module);
+    loadMemory(bytesAt(data, bytes), name, deviceMapOf(device, kName), limits, kName, module);
+  });
+}
+
+wick_status wick_module_load_mapped(const char* path, const wick_device_map* map,
+                                    const wick_limits* limits, wick_module** module) {
+  constexpr const char* kName = "wick_module_load_mapped";
+  return guarded([&] { loadFile(path, deviceMapOf(map, kName), limits, kName, module); });
+}
+
+wick_status wick_module_load_memory_mapped(const void* data, size_t bytes, const char* name,
+                                           const wick_device_map* map, const wick_limits* limits,
+                                           wick_module** module) {
+  constexpr const char* kName = "wick_module_load_memory_mapped";
+  return guarded([&] {
+    loadMemory(bytesAt(data, bytes), name, deviceMapOf(map, kName), limits, kName, module);
   });
 }
 

@@ -192,6 +192,29 @@ WICK_API wick_status wick_module_load_on(const char* path, const char* device,
 WICK_API wick_status wick_module_load_memory_on(const void* data, size_t bytes, const char* name,
                                                 const char* device, const wick_limits* limits,
                                                 wick_module** module);
+/* A map from devices that tensors were saved on to those that they go to: a table, a function, or both.
+ * Begin with WICK_DEVICE_MAP_INIT. */
+typedef struct wick_device_map {
+  size_t struct_size;           /* sizeof(wick_device_map) */
+  const char* const* saved_on;  /* names as they are in the file: "cuda:3", "xla:0" */
+  const char* const* devices;   /* one for each of these names: "cpu", "cuda:0" */
+  size_t count;
+  /* Asked for names that the table lacks, by the thread that loads; may be NULL. Stores a device, whose
+   * text must stay until loading ends, or leaves *device as it is, NULL: as without a map. Another
+   * status than WICK_OK ends loading, with the thread's last error. */
+  wick_status (*find)(void* data, const char* saved_on, const char** device);
+  void* data; /* for the function */
+} wick_device_map;
+#define WICK_DEVICE_MAP_INIT \
+  { sizeof(wick_device_map), NULL, NULL, 0, NULL, NULL }
+/* The same with a map; NULL: as without one. Devices that the code names follow it, too. A device of the
+ * map that this machine lacks is WICK_ERROR_RUNTIME where a tensor or the code asks for it. */
+WICK_API wick_status wick_module_load_mapped(const char* path, const wick_device_map* map,
+                                             const wick_limits* limits, wick_module** module);
+WICK_API wick_status wick_module_load_memory_mapped(const void* data, size_t bytes,
+                                                    const char* name, const wick_device_map* map,
+                                                    const wick_limits* limits,
+                                                    wick_module** module);
 /* Calls a method; NULL: calls the module itself, forward with its hooks. Otherwise as
  * wick_program_call. */
 WICK_API wick_status wick_module_call(const wick_module* module, const char* method,

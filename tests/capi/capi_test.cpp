@@ -158,6 +158,9 @@ TEST(CapiTest, NullIsAnErrorEverywhere) {
       wick_module_load_on(nullptr, "cpu", nullptr, &module),
       wick_module_load_on(kDigits, "cpu", nullptr, nullptr),
       wick_module_load_memory_on(nullptr, 4, nullptr, "cpu", nullptr, &module),
+      wick_module_load_mapped(nullptr, nullptr, nullptr, &module),
+      wick_module_load_mapped(kDigits, nullptr, nullptr, nullptr),
+      wick_module_load_memory_mapped(nullptr, 4, nullptr, nullptr, nullptr, &module),
       wick_module_call(nullptr, nullptr, nullptr, 0, nullptr, nullptr, &value),
       wick_module_methods(nullptr, &value),
       wick_module_parameters(nullptr, &value),
@@ -340,7 +343,7 @@ TEST(CapiTest, ModulesAreLoadedToADevice) {
     }
   }
   wick_module* module = nullptr;
-  EXPECT_EQ(wick_module_load_on(kDigits, "gpu", nullptr, &module), WICK_ERROR_RUNTIME);
+  EXPECT_EQ(wick_module_load_on(kDigits, "gpu", nullptr, &module), WICK_ERROR_USAGE);
   EXPECT_THAT(message(), HasSubstr("got 'gpu'"));
   EXPECT_EQ(wick_module_load_on(kDigits, "cuda:101", nullptr, &module), WICK_ERROR_RUNTIME);
   EXPECT_EQ(module, nullptr);
@@ -589,7 +592,8 @@ TEST(CapiTest, TensorsWithoutElementsInMemoryAreNotShown) {
   };
   refused("sparse", "expected a dense tensor, got a sparse one");
   refused("quantized", "expected a dense tensor, got a quantized one");
-  refused("elsewhere", "expected a tensor on the CPU, got one on meta; wick_tensor_to brings it there");
+  refused("elsewhere",
+          "expected a tensor on the CPU, got one on meta; wick_tensor_to brings it there");
 }
 
 // What a program typed as a list of tensors stays one.

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "serialization/archive_reader.h"
+#include "serialization/archive_writer.h"
 #include "tests/capi/handles.h"
 
 namespace {
@@ -75,6 +79,109 @@ TEST(CapiDevices, WrongDevicesAndDtypesAreRefused) {
   EXPECT_EQ(wick_tensor_dtype(number.get(), &dtype), WICK_ERROR_USAGE);
   int count = -1;
   EXPECT_EQ(wick_device_count("gpu", &count), WICK_ERROR_USAGE);
+}
+
+// A model whose tensors were saved on "mps", which no engine has.
+std::string savedOnMps() {
+  wick::ArchiveReader archive(wick::mapFile(kDigits), kDigits);
+  std::string out;
+  wick::ArchiveWriter writer(
+      [&](std::span<const std::byte> data) {
+        out.append(reinterpret_cast<const char*>(data.data()), data.size());
+      },
+      "moved");
+  const std::string cpu("X\3\0\0\0cpu", 8), mps("X\3\0\0\0mps", 8);
+  for (const std::string& record : archive.records()) {
+    std::string found(archive.read(record).text());
+    const size_t at = record == "data.pkl" ? found.find(cpu) : std::string::npos;
+    if (at != std::string::npos) found.replace(at, cpu.size(), mps);
+    writer.write(record, found);
+  }
+  writer.finish();
+  return out;
+}
+
+wick_status loadedOnMps(const wick_device_map* map, Owned<wick_module>& module) {
+  const std::string bytes = savedOnMps();
+  wick_module* out = nullptr;
+  const wick_status status =
+      wick_module_load_memory_mapped(bytes.data(), bytes.size(), "mps.pt", map, nullptr, &out);
+  EXPECT_EQ(out != nullptr, status == WICK_OK);
+  module.reset(out);
+  return status;
+}
+
+std::string deviceOfWeight(const Owned<wick_module>& module) {
+  return deviceOf(made(wick_module_get_attribute, module.get(), "fc_layers.1.weight"));
+}
+
+wick_status toMeta(void* data, const char* saved_on, const char** device) {
+  static_cast<std::vector<std::string>*>(data)->push_back(saved_on);
+  *device = "meta";
+  return WICK_OK;
+}
+
+TEST(CapiDevices, MapsSayWhereTensorsGo) {
+  Owned<wick_module> module;
+  ASSERT_EQ(loadedOnMps(nullptr, module), WICK_OK) << message();
+  EXPECT_EQ(deviceOfWeight(module), "cpu");
+  wick_device_map map = WICK_DEVICE_MAP_INIT;
+  ASSERT_EQ(loadedOnMps(&map, module), WICK_OK) << message();
+  EXPECT_EQ(deviceOfWeight(module), "cpu");
+
+  const char* names[] = {"cuda:3", "mps"};
+  const char* devices[] = {"cpu", "meta"};
+  map.saved_on = names;
+  map.devices = devices;
+  map.count = 2;
+  ASSERT_EQ(loadedOnMps(&map, module), WICK_OK) << message();
+  EXPECT_EQ(deviceOfWeight(module), "meta");
+  // The function is asked for what the table lacks.
+  std::vector<std::string> asked;
+  map.find = toMeta;
+  map.data = &asked;
+  ASSERT_EQ(loadedOnMps(&map, module), WICK_OK) << message();
+  EXPECT_THAT(asked, testing::Not(testing::Contains("mps")));
+  map.count = 1;
+  ASSERT_EQ(loadedOnMps(&map, module), WICK_OK) << message();
+  EXPECT_EQ(deviceOfWeight(module), "meta");
+  EXPECT_THAT(asked, testing::Contains("mps"));
+  wick_module* from_file = nullptr;
+  ASSERT_EQ(wick_module_load_mapped(kDigits, &map, nullptr, &from_file), WICK_OK) << message();
+  module.reset(from_file);
+  EXPECT_EQ(deviceOfWeight(module), "meta");
+  EXPECT_THAT(asked, testing::Contains("cpu"));
+}
+
+TEST(CapiDevices, MapsThatMakeNoSenseAreRefused) {
+  Owned<wick_module> module;
+  wick_device_map map = WICK_DEVICE_MAP_INIT;
+  map.find = [](void*, const char*, const char**) { return wick_fail("I do not know"); };
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_RUNTIME);
+  EXPECT_THAT(message(), HasSubstr("I do not know"));
+  map.find = [](void*, const char*, const char** device) {
+    *device = "gpu";
+    return WICK_OK;
+  };
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_USAGE);
+  EXPECT_THAT(message(), HasSubstr("got 'gpu'"));
+  map.find = nullptr;
+  const char* names[] = {"mps", "mps"};
+  const char* devices[] = {"cuda:99", "cpu"};
+  map.saved_on = names;
+  map.count = 1;
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_USAGE);
+  EXPECT_THAT(message(), HasSubstr("map.devices is NULL"));
+  map.devices = devices;
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_RUNTIME);
+  map.count = 2;
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_USAGE);
+  EXPECT_THAT(message(), HasSubstr("has mps twice"));
+  devices[0] = nullptr;
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_USAGE);
+  map.struct_size = 8;
+  EXPECT_EQ(loadedOnMps(&map, module), WICK_ERROR_USAGE);
+  EXPECT_THAT(message(), HasSubstr("map.struct_size must be sizeof(wick_device_map)"));
 }
 
 TEST(CapiDevices, ModulesMoveAndChangeTheirType) {
