@@ -123,6 +123,8 @@ class Header {
   size_t at_ = 0;
 };
 
+}  // namespace
+
 DimVector fortranStrides(IntSpan sizes) {
   DimVector strides(sizes.size());
   int64_t stride = 1;
@@ -132,8 +134,6 @@ DimVector fortranStrides(IntSpan sizes) {
   }
   return strides;
 }
-
-}  // namespace
 
 Tensor loadNpy(const std::string& path) {
   return loadNpy(mapFile(path), path);

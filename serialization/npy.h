@@ -19,4 +19,7 @@ void saveNpy(const Tensor& tensor, const std::string& path);
 // What stands before the tensor's bytes, which follow row-major.
 std::string npyHeader(const Tensor& tensor);
 
+// The strides of an array in Fortran order. The product of the sizes, with ones for zeros, must not overflow.
+DimVector fortranStrides(IntSpan sizes);
+
 }  // namespace wick

@@ -118,9 +118,9 @@ void Unpickler::pushItem(Item item) {
   stack_.push_back(std::move(item));
 }
 
-void Unpickler::pushText(std::string_view text) {
+void Unpickler::pushText(std::string_view text, bool internal) {
   charge(kTextMemory + text.size());
-  push(text);
+  push(text, internal);
 }
 
 void Unpickler::track(const IValue& container, uint64_t bytes) {
@@ -167,7 +167,7 @@ void Unpickler::checkBuilt(const Item& item) const {
 
 IValue Unpickler::popValue(const char* what) {
   Item item = pop();
-  if (item.internal) fail("{} is a callable or a storage, expected a value", what);
+  if (item.internal) fail("{} is {}, expected a value", what, kindOf(item));
   return std::move(item.value);
 }
 
@@ -258,6 +258,15 @@ bool Unpickler::stepLiteral(uint8_t opcode) {
       return true;
     case op::kBinUnicode8:
       pushText(takeText(take<uint64_t>()));
+      return true;
+    case op::kShortBinBytes:
+      pushText(takeText(take<uint8_t>()), true);
+      return true;
+    case op::kBinBytes:
+      pushText(takeText(take<uint32_t>()), true);
+      return true;
+    case op::kBinBytes8:
+      pushText(takeText(take<uint64_t>()), true);
       return true;
     default:
       return false;
@@ -429,7 +438,7 @@ void Unpickler::append(Operands operands) {
   std::vector<IValue>& elements = target.toList().elements;
   reserve(elements, stack_.size() - operands);
   for (size_t i = operands; i < stack_.size(); ++i) {
-    if (stack_[i].internal) fail("a list holds a callable or a storage");
+    if (stack_[i].internal) fail("a list holds {}", kindOf(stack_[i]));
     elements.push_back(std::move(stack_[i].value));
   }
   drop(operands);
@@ -471,7 +480,7 @@ void Unpickler::setItems(Operands operands) {
   for (size_t i = operands; i < stack_.size(); i += 2) {
     Item& key = stack_[i];
     Item& value = stack_[i + 1];
-    if (key.internal || value.internal) fail("a dict holds a callable or a storage");
+    if (key.internal || value.internal) fail("a dict holds {}", kindOf(key.internal ? key : value));
     if (!isKey(key.value)) {
       fail("a dict key is {}, expected a number, a string or a tuple of these",
            key.value.tagName());
@@ -555,8 +564,11 @@ void Unpickler::reduce() {
 }
 
 void Unpickler::build() {
-  IValue state = popValue("the state of an object");
+  Item given = pop();
   IValue target = top().value;
+  if (buildArray(target, given.value)) return;
+  if (given.internal) fail("the state of an object is {}, expected a value", kindOf(given));
+  IValue state = std::move(given.value);
   if (target.isObject()) {
     if (!hooks_.set_state) fail("an object cannot be given its state here");
     if (!unbuilt_.contains(target.rawObject())) fail("an object is given its state twice");

@@ -83,13 +83,15 @@ class Unpickler {
  private:
   // Operands of an opcode: the stack from here to its top.
   using Operands = size_t;
-  // A GLOBAL or a storage may be an operand, and sit in a tuple of operands, but is not a value.
+  // A GLOBAL, a storage, an array or bytes may be operands, and sit in a tuple of operands, but are not values.
   struct Item {
     IValue value;
     bool internal = false;
   };
   class GlobalObject;
   class StorageObject;
+  class ArrayObject;
+  class ArrayDTypeObject;
 
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<const Args&...> format, const Args&... args) const {
@@ -117,7 +119,7 @@ class Unpickler {
   void reserve(std::vector<T>& vector, size_t more);
   void pushItem(Item item);
   void push(IValue value, bool internal = false) { pushItem({std::move(value), internal}); }
-  void pushText(std::string_view text);
+  void pushText(std::string_view text, bool internal = false);
   Item pop();
   IValue popValue(const char* what);
   Item& top();
@@ -162,6 +164,14 @@ class Unpickler {
   Device deviceOf(const std::string& name, const std::string& whose);
   IValue rebuildMeta(const std::vector<IValue>& args);
   IValue rebuildFromCpu(const std::vector<IValue>& args);
+  IValue onSavedDevice(Tensor tensor, const IValue& device, const IValue& flag);
+  const char* kindOf(const Item& item) const;
+  Item encodeText(const std::vector<IValue>& args);
+  Item arrayDType(const std::vector<IValue>& args);
+  Item newArray(const std::vector<IValue>& args);
+  bool buildArray(const IValue& target, const IValue& state);
+  Tensor arrayOf(const IValue& state);
+  IValue rebuildFromArray(const std::vector<IValue>& args);
   void place(const Tensor& tensor, Device device);
   void placeLike(const Tensor& tensor, const Tensor& other);
   void moveToPlaces();

@@ -79,8 +79,7 @@ IValue Unpickler::rebuildMeta(const std::vector<IValue>& args) {
 
 // (tensor on the CPU, dtype, name of a device, requires_grad), of a device whose storages PyTorch cannot save.
 IValue Unpickler::rebuildFromCpu(const std::vector<IValue>& args) {
-  if (args.size() != 4 || !args[0].isTensor() || !args[1].isInt() || !args[2].isString() ||
-      !args[3].isBool()) {
+  if (args.size() != 4 || !args[0].isTensor() || !args[1].isInt()) {
     fail("a tensor of another device is rebuilt without a tensor, a dtype, a device and a flag");
   }
   const Tensor& from = args[0].toTensor();
@@ -88,11 +87,18 @@ IValue Unpickler::rebuildFromCpu(const std::vector<IValue>& args) {
     fail("a tensor of another device has the dtype {} and is rebuilt from {}", args[1].toInt(),
          from.describe());
   }
+  return onSavedDevice(from.detach(), args[2], args[3]);
+}
+
+// The tensor, which was saved on a device of this name, with its flag requires_grad.
+IValue Unpickler::onSavedDevice(Tensor tensor, const IValue& device, const IValue& flag) {
+  if (!device.isString() || !flag.isBool()) {
+    fail("a tensor of another device is rebuilt without a device and a flag");
+  }
   charge(kTensorMemory);
-  Tensor tensor = from.detach();
-  tensor.setRequiresGrad(args[3].toBool());
-  work(args[2].toString().size());
-  if (hooks_.device) place(tensor, deviceOf(args[2].toString(), "a tensor was saved on"));
+  tensor.setRequiresGrad(flag.toBool());
+  work(device.toString().size());
+  if (hooks_.device) place(tensor, deviceOf(device.toString(), "a tensor was saved on"));
   return tensor;
 }
 

@@ -98,6 +98,14 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
       {"torch._tensor._rebuild_from_type_v2", Kind::RebuildFromType},
       {"torch._utils._rebuild_meta_tensor_no_storage", Kind::RebuildMeta},
       {"torch._utils._rebuild_device_tensor_from_cpu_tensor", Kind::RebuildFromCpu},
+      {"torch._utils._rebuild_device_tensor_from_numpy", Kind::RebuildFromArray},
+      {"torch._utils._rebuild_xla_tensor", Kind::RebuildFromArray},
+      {"numpy.core.multiarray._reconstruct", Kind::NewArray},
+      {"numpy._core.multiarray._reconstruct", Kind::NewArray},
+      {"numpy.ndarray", Kind::ArrayClass},
+      {"numpy.dtype", Kind::ArrayDType},
+      {"_codecs.encode", Kind::EncodeText},
+      {"__builtin__.bytes", Kind::NoBytes},
       {"torch.device", Kind::Device},
       {"torch.Size", Kind::Size},
       {"torch.serialization._get_layout", Kind::Layout},
@@ -208,6 +216,17 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
       return {rebuildMeta(args)};
     case Kind::RebuildFromCpu:
       return {rebuildFromCpu(args)};
+    case Kind::RebuildFromArray:
+      return {rebuildFromArray(args)};
+    case Kind::NewArray:
+      return newArray(args);
+    case Kind::ArrayDType:
+      return arrayDType(args);
+    case Kind::EncodeText:
+      return encodeText(args);
+    case Kind::NoBytes:  // protocol 2 writes bytes() for those of length zero
+      expectArgs(0, 0);
+      return {IValue(std::string()), true};
     case Kind::Device:
       return {makeDevice(args)};
     case Kind::Size:
@@ -236,6 +255,7 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
     case Kind::Type:
     case Kind::StorageClass:
     case Kind::TensorClass:
+    case Kind::ArrayClass:
       break;
   }
   fail("{} cannot be called", function.name);
@@ -374,7 +394,9 @@ IValue Unpickler::rebuildFromType(const std::vector<IValue>& args) {
       type == nullptr || type->kind != GlobalObject::Kind::TensorClass || !args[2].isTuple()) {
     fail("a tensor is rebuilt from an unknown class");
   }
-  return call(*function, args[2].toTuple()).value;
+  Item made = call(*function, args[2].toTuple());
+  if (!made.value.isTensor()) fail("{} makes no tensor", function->name);
+  return std::move(made.value);
 }
 
 IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {

@@ -1,4 +1,4 @@
-// Operands of a pickle program that are not values: callables and storages. Private to the
+// Operands of a pickle program that are not values: callables, storages and arrays of NumPy. Private to the
 // unpickler.
 #pragma once
 
@@ -23,6 +23,12 @@ class Unpickler::GlobalObject : public RefCounted {
     RebuildFromType,
     RebuildMeta,
     RebuildFromCpu,
+    RebuildFromArray,
+    NewArray,
+    ArrayClass,
+    ArrayDType,
+    EncodeText,
+    NoBytes,
     Device,
     Size,
     Layout,
@@ -52,6 +58,17 @@ class Unpickler::StorageObject : public RefCounted {
   const std::optional<DType> dtype;
   const Device device;  // where its tensors go
   const bool from_cpu;  // it was saved there
+};
+
+class Unpickler::ArrayDTypeObject : public RefCounted {
+ public:
+  explicit ArrayDTypeObject(DType dtype) : dtype(dtype) {}
+  const DType dtype;
+};
+
+class Unpickler::ArrayObject : public RefCounted {
+ public:
+  Tensor tensor;  // undefined before the array has its elements
 };
 
 }  // namespace wick

@@ -381,6 +381,97 @@ TEST(SavedDevicesTest, FormsOfOtherDevices) {
   EXPECT_EQ(unpickled(xla, named("xla:0", kSecond)).toTensor().device(), kSecond);
 }
 
+// Tensors of XLA are saved as arrays of NumPy.
+TEST(SavedDevicesTest, TensorsOfXlaAreArrays) {
+  for (const char* file : {"xla.pt", "xla_protocol4.pt"}) {
+    const IValue value = loadValue(dataPath(file));
+    const auto tensor = [&](const char* name) { return value.toDict().find(name)->toTensor(); };
+    EXPECT_EQ(tensor("weight").describe(), "float32[2, 3]");
+    EXPECT_TRUE(tensor("weight").requiresGrad());
+    EXPECT_FALSE(tensor("columns").requiresGrad());
+    EXPECT_EQ(IValue(tensor("columns")).repr(), "tensor([[0., 1., 2.],\n        [3., 4., 5.]])");
+    EXPECT_EQ(tensor("columns").strides()[0], 1);
+    EXPECT_EQ(IValue(tensor("bfloat16")).repr(),
+              "tensor([ 1.5000, -2.0000], dtype=torch.bfloat16)");
+    ASSERT_EQ(tensor("bytes").describe(), "uint8[256]");
+    for (int64_t i = 0; i < 256; ++i) EXPECT_EQ(tensor("bytes").data<uint8_t>()[i], i);
+    EXPECT_EQ(IValue(tensor("flags")).repr(), "tensor([ True, False])");
+    EXPECT_EQ(IValue(tensor("number")).repr(), "tensor(7)");
+    EXPECT_EQ(IValue(tensor("complex")).repr(), "tensor([1.-2.j], dtype=torch.complex128)");
+    EXPECT_EQ(tensor("empty").describe(), "float16[0, 3]");
+    FakeDriver driver;
+    const IValue there = loadValue(dataPath(file), {}, named("xla:0", kSecond));
+    EXPECT_EQ(there.toDict().find("weight")->toTensor().device(), kSecond);
+  }
+  EXPECT_THAT(errorOf([] { loadValue(dataPath("array.pt")); }),
+              HasSubstr("a dict holds a NumPy array"));
+}
+
+TEST(SavedDevicesTest, ArraysThatMakeNoSenseAreRefused) {
+  const std::string dtype =
+      "cnumpy\ndtype\n" + text("f4") + "\x89\x88\x87R(K\x03" + text("<") + "NNNtb";
+  const std::string array =
+      "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85"
+      "C\x01"
+      "b\x87R"s;
+  const std::string state = "(K\x01K\x01K\x02\x86" + dtype + "\x89" +
+                            "C\x08"
+                            "abcdefghtb";
+  const std::string rebuilt =
+      "\x80\x04"
+      "ctorch._utils\n_rebuild_device_tensor_from_numpy\n(" +
+      array + state + "ctorch\nfloat32\n" + text("xla:0") + "\x89tR.";
+  EXPECT_EQ(unpickled(rebuilt).toTensor().describe(), "float32[1, 2]");
+  const std::string wide = "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x3f";
+  const std::pair<std::string, std::string> changes[] = {
+      {"K\x02\x86", "K\x03\x86"},    // more elements than bytes
+      {"K\x02\x86", wide + "\x86"},  // sizes that no memory has
+      {"K\x01K\x02\x86", "K\0"s + wide + "\x86"},
+      {"K\x01K\x02\x86", wide + wide + "\x86"},
+      {"K\x02\x86", "J\xff\xff\xff\xff\x86"},
+      {text("f4"), text("O8")},  // objects
+      {text("f4"), text("f8")},
+      {text("<"), text(">")},
+      {"cnumpy\nndarray\n", "ctorch\nTensor\n"},
+      {state, ""},             // no elements
+      {state, state + state},  // elements twice
+      {state, text("x") + "b"},
+      {dtype, "N"},
+      {"float32", "qint8"},
+      {text("xla:0"), text("xla:!")},
+      {text("xla:0"), "K\x01"},
+      {array + state, "N"},
+      {array + state, tensorOn("cpu")},
+      {array + state,
+       "C\x02"
+       "ab"},
+  };
+  for (const auto& [from, to] : changes) {
+    EXPECT_THROW(unpickled(replaced(rebuilt, from, to)), LoadError) << from << " as " << to;
+  }
+  // Bytes and arrays are no values, in whatever way they come.
+  const std::string bytes = "c_codecs\nencode\n" + text("b") + text("latin1") + "\x86R";
+  const std::string from_type = "ctorch._tensor\n_rebuild_from_type_v2\n(";
+  for (const std::string& program :
+       {"\x80\x02" + bytes + ".", "\x80\x02" + array + ".", "\x80\x02" + array + state + ".",
+        "\x80\x02]" + bytes + "a.", "\x80\x02}" + text("k") + bytes + "s.",
+        "\x80\x02}" + bytes + text("k") + "s.", "\x80\x02" + bytes + "\x85.",
+        "\x80\x02" + dtype + ".", "\x80\x02]" + bytes + "b.",
+        "\x80\x02" + from_type + "c_codecs\nencode\nctorch\nTensor\n" + text("b") + text("latin1") +
+            "\x86NtR.",
+        "\x80\x02"
+        "c_codecs\nencode\n" +
+            text("\xe2\x82\xac") + text("latin1") + "\x86R0N.",
+        "\x80\x02"
+        "c_codecs\nencode\n" +
+            text("\xc3") + text("latin1") + "\x86R0N.",
+        "\x80\x02"
+        "c_codecs\nencode\n" +
+            text("a") + text("utf-8") + "\x86R0N."}) {
+    EXPECT_THROW(unpickled(program), LoadError) << program;
+  }
+}
+
 // ---- saving again ----
 
 TEST(SavedDevicesTest, SavingWritesTheDevicesThatTensorsHave) {
