@@ -74,10 +74,10 @@ void noteRecorded(Node& node) {
   unplaced.emplace_back(&node);
 }
 
-std::vector<Tensor> applyWatched(Node& node, const std::vector<Tensor>& gradients) {
+std::vector<Tensor> applyWatched(Node& node, const std::function<std::vector<Tensor>()>& apply) {
   std::vector<Tensor> results;
   try {
-    results = node.apply(gradients);
+    results = apply();
   } catch (const RuntimeError& error) {
     const std::string where = forwardCall(node);
     if (where.empty()) throw;

@@ -10,6 +10,7 @@
 // its forward call in the script. Both cost: every gradient is read once more.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/tensor.h"
@@ -45,7 +46,7 @@ class AnomalyMode {
 bool detectsAnomaly();
 // A node was recorded.
 void noteRecorded(Node& node);
-// Node::apply(), and what it made is looked at; errors name the forward call.
-std::vector<Tensor> applyWatched(Node& node, const std::vector<Tensor>& gradients);
+// Looks at what `apply` makes, which applies the node; errors name the forward call.
+std::vector<Tensor> applyWatched(Node& node, const std::function<std::vector<Tensor>()>& apply);
 
 }  // namespace wick::autograd

@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -48,7 +49,9 @@ class Walk {
     // Nodes that nobody waits for: roots that are not also reached from others.
     for (const Root& root : roots) {
       Task& task = tasks_.at(root.edge.node.get());
-      if (task.waits_for == 0 && !std::exchange(task.queued, true)) ready_.push(root.edge.node);
+      if (task.needed && task.waits_for == 0 && !std::exchange(task.queued, true)) {
+        ready_.push(root.edge.node);
+      }
     }
     while (!ready_.empty()) {
       checkBudget();
@@ -60,10 +63,18 @@ class Walk {
   }
 
  private:
+  // The parts of a graph that a walk with captures wants.
+  struct Part {
+    std::vector<bool> edges;    // of each of next()
+    std::vector<bool> leading;  // of each result, whether its gradient goes on to one of these
+    std::vector<bool> needed;   // or is captured
+  };
   struct Task {
     size_t waits_for = 0;  // edges from nodes that were not run
     bool needed = true;
     bool queued = false;
+    bool reached = false;        // with captures, by edges along which gradients will come
+    std::unique_ptr<Part> part;  // null: all
     std::vector<Tensor> gradients;
   };
   struct Capture {
@@ -101,20 +112,63 @@ class Walk {
         leave(*node);
       }
     }
+    if (captures_only_) countWanted(roots);
+  }
+
+  // Counts the edges that gradients will come along. A graph may lead to a capture from a result that
+  // the walk does not come to, so that it will not be run, and nobody may wait for it.
+  void countWanted(const std::vector<Root>& roots) {
+    CountedVector<Node*> reached;
+    const auto reach = [&](const Edge& edge) {
+      if (!std::exchange(tasks_.at(edge.node.get()).reached, true)) {
+        reached.push_back(edge.node.get());
+      }
+    };
+    for (const Root& root : roots) {
+      if (leadsOn(root.edge)) reach(root.edge);
+    }
+    while (!reached.empty()) {
+      pace_.step(8);
+      Node* const node = reached.back();
+      reached.pop_back();
+      for (const Edge& edge : node->next()) {
+        if (!leadsOn(edge) || isEnd(edge)) continue;
+        ++tasks_.at(edge.node.get()).waits_for;
+        reach(edge);
+      }
+    }
   }
 
   void leave(Node& node) {
-    bool leads = !ends_ && captures_.count(&node) != 0;
-    for (const Edge& edge : node.next()) {
-      if (edge) leads |= captures_only_ && (isEnd(edge) || tasks_.at(edge.node.get()).needed);
-    }
     Task& task = tasks_.at(&node);
-    task.needed = !captures_only_ || leads;
-    // A node that leads nowhere is not run, and nobody waits for it.
-    if (!task.needed) return;
+    if (captures_only_) {
+      const auto captured = ends_ ? captures_.end() : captures_.find(&node);
+      const bool leads =
+          std::ranges::any_of(node.next(), [&](const Edge& e) { return leadsOn(e); });
+      GraphNode* const graph = leads ? node.asGraph() : nullptr;
+      task.needed = leads || captured != captures_.end();
+      if (graph) {
+        task.part = std::make_unique<Part>();
+        for (const Edge& edge : node.next()) task.part->edges.push_back(leadsOn(edge));
+        task.part->leading = graph->resultsLeadingTo(task.part->edges);
+        task.part->needed = task.part->leading;
+        if (captured != captures_.end()) {
+          for (const Capture& c : captured->second) task.part->needed.at(c.index) = true;
+        }
+      }
+    }
+    if (captures_only_) return;
     for (const Edge& edge : node.next()) {
       if (edge && !isEnd(edge)) ++tasks_.at(edge.node.get()).waits_for;
     }
+  }
+
+  // Returns whether a gradient along the edge is wanted, when the nodes behind it were seen.
+  bool leadsOn(const Edge& edge) const {
+    if (!edge) return false;
+    if (isEnd(edge)) return true;
+    const Task& task = tasks_.at(edge.node.get());
+    return task.needed && (!task.part || task.part->needed.at(edge.index));
   }
 
   const Capture* endAt(const Edge& edge) const {
@@ -136,7 +190,7 @@ class Walk {
 
   void deliver(const Edge& edge, const Tensor& gradient) {
     Task& task = tasks_.at(edge.node.get());
-    if (!task.needed) return;
+    if (!task.needed || (task.part && !task.part->needed.at(edge.index))) return;
     if (task.gradients.empty()) task.gradients.resize(edge.node->shapes().size());
     addGradient(task.gradients.at(edge.index), gradient);
   }
@@ -148,12 +202,15 @@ class Walk {
     if (const auto found = captures_.find(&node); found != captures_.end() && !ends_) {
       for (const Capture& c : found->second) captured_[c.slot] = gradients.at(c.index);
     }
-    const bool goes_on = !captures_only_ || std::ranges::any_of(node.next(), [&](const Edge& edge) {
-      return edge && (isEnd(edge) || tasks_.at(edge.node.get()).needed);
+    const bool goes_on = !captures_only_ || std::ranges::any_of(node.next(), [&](const Edge& e) {
+      return leadsOn(e);
     });
+    for (size_t i = 0; task.part && i < gradients.size(); ++i) {
+      if (!task.part->leading[i]) gradients[i] = Tensor();
+    }
     const bool any = std::ranges::any_of(gradients, [](const Tensor& g) { return g.defined(); });
     const std::vector<Tensor> results =
-        any && goes_on ? apply(node, std::move(gradients)) : std::vector<Tensor>();
+        any && goes_on ? apply(node, task.part.get(), std::move(gradients)) : std::vector<Tensor>();
     for (size_t i = 0; i < node.next().size(); ++i) {
       const Edge& edge = node.next()[i];
       if (!edge) continue;
@@ -161,7 +218,7 @@ class Walk {
         const Tensor gradient = fitted(results[i], edge.node->shapes().at(edge.index), node.name());
         if (!catchAtEnd(edge, gradient)) deliver(edge, gradient);
       }
-      if (isEnd(edge)) continue;
+      if (isEnd(edge) || !leadsOn(edge)) continue;
       Task& next = tasks_.at(edge.node.get());
       if (--next.waits_for == 0 && next.needed && !std::exchange(next.queued, true)) {
         ready_.push(edge.node);
@@ -170,17 +227,16 @@ class Walk {
   }
 
   // What the node makes of the gradients of its results, when all of these are complete.
-  std::vector<Tensor> apply(Node& node, std::vector<Tensor> gradients) {
+  std::vector<Tensor> apply(Node& node, const Part* part, std::vector<Tensor> gradients) {
     for (uint32_t i = 0; i < gradients.size(); ++i) {
       if (gradients[i].defined()) gradients[i] = node.passGradient(i, std::move(gradients[i]));
     }
-    std::vector<Tensor> results;
-    if (detectsAnomaly()) [[unlikely]] {
-      results = applyWatched(node, gradients);
-      if (!options_.retain_graph) node.releaseSaved();
-    } else {
-      results = options_.retain_graph ? node.apply(gradients) : node.applyLast(gradients);
-    }
+    const auto run = [&]() -> std::vector<Tensor> {
+      const bool last = !options_.retain_graph;
+      if (part) return node.asGraph()->applyFor(gradients, &part->edges, last);
+      return last ? node.applyLast(gradients) : node.apply(gradients);
+    };
+    std::vector<Tensor> results = detectsAnomaly() ? applyWatched(node, run) : run();
     WICK_ASSERT(results.size() <= node.next().size(), "{} returned too many gradients",
                 node.name());
     return results;

@@ -13,20 +13,20 @@
 // is computed again rather than saved; the graph's own results are kept where fewer tensors are
 // saved so.
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "autograd/anomaly.h"
 #include "autograd/formula_graph.h"
+#include "autograd/graph_operators.h"
 #include "autograd/loop_region.h"
 #include "autograd/region_derivative.h"
 #include "autograd/region_graphs.h"
 #include "autograd/region_plan.h"
 #include "autograd/region_plans.h"
+#include "autograd/saved_uses.h"
 #include "autograd/saved_value.h"
-#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "passes/dead_code_elimination.h"
@@ -83,30 +83,35 @@ struct Backward {
   std::shared_ptr<CompilationUnit> unit;
   GraphFunction* function = nullptr;
   struct Parameter {
-    enum class Kind { Argument, Result, Gradient } kind;
+    // Sizes: a tensor that has those of an argument. The argument itself may be gone or written to.
+    enum class Kind { Argument, Result, Gradient, Sizes } kind;
     size_t index;
   };
   std::vector<Parameter> parameters;
   std::vector<size_t> arguments;      // whose gradients it returns, as a tuple
   std::vector<bool> results_need_it;  // which results come from arguments that do
-  std::shared_ptr<const SharedResults> shared;
   std::shared_ptr<const Recipe> recipe;
+  SavedOfGraph::Passage passage;
+  // The uses of the parameters of the function for walks over all.
+  std::shared_ptr<const SavedUses> uses;
 
-  // The function for a walk that brings gradients of some results alone: of result i where bit i of
-  // `defined` is set. It reads no more than this one. Zeros for the others would be wrong: times
-  // infinity they are NaN, and what is computed from them would seem to depend on the arguments.
-  std::shared_ptr<const Backward> with(uint64_t defined) const;
+  // The function for a walk that brings gradients of some results alone, or wants those of some
+  // arguments alone. It reads no more than this one. Zeros for the other results would be wrong:
+  // times infinity they are NaN, and what is computed from them would seem to depend on the arguments.
+  std::shared_ptr<const Backward> with(Ends walk) const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<uint64_t, std::shared_ptr<const Backward>> for_some_;
+  mutable std::unordered_map<Ends, std::shared_ptr<const Backward>, HashOfEnds> for_some_;
 };
 
 size_t savedTensors(const Backward& backward) {
   const Graph& graph = *backward.function->graph();
   size_t count = 0;
   for (size_t i = 0; i < backward.parameters.size(); ++i) {
-    const bool saved = backward.parameters[i].kind != Backward::Parameter::Kind::Gradient;
+    using Kind = Backward::Parameter::Kind;
+    const Kind kind = backward.parameters[i].kind;
+    const bool saved = kind == Kind::Argument || kind == Kind::Result;
     count += saved && isTensor(graph.inputs()[i]);
   }
   return count;
@@ -122,28 +127,56 @@ struct Recipe {
   // Of each node's input, whether its gradient is summed to its sizes; empty when none is.
   std::vector<bool> sums;
   bool keeps_results;
+  std::shared_ptr<const GraphOperators> operators;  // of the body
+  std::unordered_set<const Value*> needed;          // values through which gradients flow
+
+  Ends all() const { return {~uint64_t{0}, mask}; }
 };
+
+Recipe recipeOf(std::shared_ptr<const Graph> body, std::shared_ptr<const InputNumbers> numbers,
+                uint64_t mask, std::vector<bool> sums) {
+  Recipe made{std::move(body), std::move(numbers), mask, std::move(sums), false, nullptr, {}};
+  for (size_t i = 0; i < made.body->inputs().size() && i < 64; ++i) {
+    if (mask >> i & 1) made.needed.insert(made.body->inputs()[i]);
+  }
+  const auto needs = [&](const Value* v) { return made.needed.count(v) != 0; };
+  for (const wick::Node* node : made.body->nodes()) {
+    const Operator* op = node->maybeOperator();
+    if (op && ruleOf(*op).kind() == Rule::Kind::Formula &&
+        std::ranges::any_of(node->inputs(), needs)) {
+      made.needed.insert(node->output());
+    }
+  }
+  const std::vector<const Value*> results(made.body->outputs().begin(), made.body->outputs().end());
+  made.operators = std::make_shared<const GraphOperators>(*made.body, results, needs);
+  return made;
+}
 
 class BackwardBuilder {
  public:
-  // Bit i of `defined`: there is a gradient of result i.
-  BackwardBuilder(std::shared_ptr<const Recipe> recipe, uint64_t defined)
+  BackwardBuilder(std::shared_ptr<const Recipe> recipe, Ends walk)
       : recipe_(std::move(recipe)),
         body_(*recipe_->body),
         numbers_(*recipe_->numbers),
-        mask_(recipe_->mask),
         sums_(recipe_->sums),
-        defined_(defined),
+        walk_(walk),
+        leading_(recipe_->operators->valuesLeadingTo(walk.arguments)),
         graph_(std::make_shared<Graph>()) {
     using Kind = Backward::Parameter::Kind;
     const Graph& body = body_;
     for (size_t i = 0; i < body.inputs().size(); ++i) {
       inside_[body.inputs()[i]] = parameter(Kind::Argument, i, body.inputs()[i]->type());
     }
-    for (const wick::Node* node : body.nodes()) {
-      wick::Node* copy = graph_->block()->appendNode(graph_->createClone(node, inside_));
-      for (size_t i = 0; i < node->outputs().size(); ++i) {
-        inside_[node->output(i)] = copy->output(i);
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      Value* v = body.inputs()[i];
+      sized_[v] = isTensor(v) ? parameter(Kind::Sizes, i, v->type()) : inside_.at(v);
+    }
+    for (std::unordered_map<Value*, Value*>* values : {&inside_, &sized_}) {
+      for (const wick::Node* node : body.nodes()) {
+        wick::Node* copy = graph_->block()->appendNode(graph_->createClone(node, *values));
+        for (size_t i = 0; i < node->outputs().size(); ++i) {
+          (*values)[node->output(i)] = copy->output(i);
+        }
       }
     }
     if (!recipe_->keeps_results) return;
@@ -156,17 +189,14 @@ class BackwardBuilder {
   std::shared_ptr<Backward> build() {
     made_->recipe = recipe_;
     if (body_.outputs().size() > 64) return nullptr;
-    findNeeds();
     for (size_t i = 0; i < body_.outputs().size(); ++i) {
       const Value* output = body_.outputs()[i];
       made_->results_need_it.push_back(needs(output));
       Value* gradient = parameter(Backward::Parameter::Kind::Gradient, i, types::Tensor());
-      if (!needs(output) || (defined_ >> i & 1) == 0) continue;
+      if (!needs(output) || (walk_.results >> i & 1) == 0) continue;
       accumulate(output, gradient);
     }
-    const std::vector<const Value*> body_results(body_.outputs().begin(), body_.outputs().end());
-    made_->shared = std::make_shared<const SharedResults>(
-        body_results, [this](const Value* v) { return needs(v); });
+    made_->passage.passed = recipe_->operators->passed(walk_);
     std::vector<const wick::Node*> nodes(body_.nodes().begin(), body_.nodes().end());
     for (size_t n = nodes.size(); n-- > 0;) {
       if (!differentiate(nodes[n])) return nullptr;
@@ -174,7 +204,7 @@ class BackwardBuilder {
     std::vector<Value*> results;
     for (size_t i = 0; i < body_.inputs().size() && i < 64; ++i) {
       const auto found = gradients_.find(body_.inputs()[i]);
-      if ((mask_ >> i & 1) == 0 || found == gradients_.end()) continue;
+      if ((walk_.arguments >> i & 1) == 0 || found == gradients_.end()) continue;
       made_->arguments.push_back(i);
       results.push_back(found->second);
     }
@@ -198,20 +228,7 @@ class BackwardBuilder {
     return graph_->block()->addInput(std::move(type));
   }
 
-  bool needs(const Value* v) const { return needed_.count(v) != 0; }
-
-  void findNeeds() {
-    for (size_t i = 0; i < body_.inputs().size() && i < 64; ++i) {
-      if (mask_ >> i & 1) needed_.insert(body_.inputs()[i]);
-    }
-    for (const wick::Node* node : body_.nodes()) {
-      const Operator* op = node->maybeOperator();
-      if (op && ruleOf(*op).kind() == Rule::Kind::Formula &&
-          std::ranges::any_of(node->inputs(), [&](const Value* v) { return needs(v); })) {
-        needed_.insert(node->output());
-      }
-    }
-  }
+  bool needs(const Value* v) const { return recipe_->needed.count(v) != 0; }
 
   Value* insert(const char* kind, std::initializer_list<Value*> inputs, TypePtr type) {
     wick::Node* node = graph_->insertNode(graph_->create(Symbol::aten(kind), inputs));
@@ -232,18 +249,21 @@ class BackwardBuilder {
     const Rule& rule = ruleOf(*node->maybeOperator());
     uint64_t wanted = 0;
     for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
-      if (isTensor(node->input(i)) && needs(node->input(i))) wanted |= uint64_t{1} << i;
+      if (isTensor(node->input(i)) && leading_.count(node->input(i))) wanted |= uint64_t{1} << i;
     }
     if ((wanted & ~coveredInputs(rule, node)) != 0) return false;
+    if (wanted == 0) return true;
     const GradientFunction& gradients = rule.gradients(wanted);
     const wick::Node* tuple = gradientsIn(gradients);
     if (!tuple) return false;
     std::vector<Value*> arguments;
     for (const Source& source : gradients.sources) {
+      const bool sizes = source.part == Source::Part::Size;
+      const std::unordered_map<Value*, Value*>& values = sizes ? sized_ : inside_;
       Value* value = found->second;
-      if (source.kind == Source::Kind::Argument) value = inside_.at(node->input(source.index));
-      if (source.kind == Source::Kind::Result) value = inside_.at(node->output());
-      arguments.push_back(source.part == Source::Part::Size ? sizeOf(value) : value);
+      if (source.kind == Source::Kind::Argument) value = values.at(node->input(source.index));
+      if (source.kind == Source::Kind::Result) value = values.at(node->output());
+      arguments.push_back(sizes ? sizeOf(value) : value);
     }
     const std::vector<Value*> results =
         inlineGraph(*graph_, *gradients.function->graph(), arguments);
@@ -252,7 +272,7 @@ class BackwardBuilder {
       const Value* input = node->input(gradients.arguments[k]);
       Value* gradient = made->input(k);
       if (!sums_.empty() && sums_[numbers_.at(node) + gradients.arguments[k]]) {
-        Value* size = sizeOf(inside_.at(node->input(gradients.arguments[k])));
+        Value* size = sizeOf(sized_.at(node->input(gradients.arguments[k])));
         gradient = insert("sum_to_size", {gradient, size}, types::Tensor());
       }
       accumulate(input, gradient);
@@ -263,28 +283,51 @@ class BackwardBuilder {
   const std::shared_ptr<const Recipe> recipe_;
   const Graph& body_;
   const InputNumbers& numbers_;
-  const uint64_t mask_;
   const std::vector<bool>& sums_;
-  const uint64_t defined_;
+  const Ends walk_;
+  const std::unordered_set<const Value*> leading_;  // values whose gradients are wanted
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<Backward> made_ = std::make_shared<Backward>();
   std::unordered_map<Value*, Value*> inside_;
+  std::unordered_map<Value*, Value*> sized_;  // values with the sizes, from sizes alone
   std::unordered_map<const Value*, Value*> gradients_;
-  std::unordered_set<const Value*> needed_;
 };
 
-std::shared_ptr<const Backward> Backward::with(uint64_t defined) const {
-  constexpr size_t kMost = 16;
+std::shared_ptr<const Backward> Backward::with(Ends walk) const {
+  constexpr size_t kMost = 32;
   std::lock_guard lock(mutex_);
-  if (const auto known = for_some_.find(defined); known != for_some_.end()) return known->second;
-  std::shared_ptr<const Backward> made = BackwardBuilder(recipe, defined).build();
+  if (const auto known = for_some_.find(walk); known != for_some_.end()) return known->second;
+  const std::shared_ptr<Backward> made = BackwardBuilder(recipe, walk).build();
   WICK_ASSERT(made, "the gradient of a graph that has one for all of its results");
-  if (for_some_.size() < kMost) for_some_.emplace(defined, made);
+  made->passage.kept = uses->keptBy(made->passage.passed);
+  if (for_some_.size() < kMost) for_some_.emplace(walk, made);
   return made;
 }
 
+// The values that the function for all reads, and those that they would be computed from.
+std::shared_ptr<const SavedUses> usesOf(const Backward& backward) {
+  const Graph& body = *backward.recipe->body;
+  const bool keeps_results = backward.recipe->keeps_results;
+  std::vector<const Value*> values;
+  for (const auto& p : backward.parameters) {
+    using Kind = Backward::Parameter::Kind;
+    values.push_back(p.kind == Kind::Argument ? body.inputs()[p.index]
+                     : p.kind == Kind::Result ? body.outputs()[p.index]
+                                              : nullptr);
+  }
+  const std::unordered_set<const Value*> results(body.outputs().begin(), body.outputs().end());
+  const auto inputs = [=](const Value* v) {
+    std::vector<const Value*> from;
+    if (keeps_results && results.count(v) != 0) return from;
+    from.assign(v->node()->inputs().begin(), v->node()->inputs().end());
+    return from;
+  };
+  return std::make_shared<const SavedUses>(*backward.recipe->operators, std::move(values), inputs,
+                                           [](const Value* v) { return v; });
+}
+
 // A call on the tape.
-class DifferentiableGraphNode : public Node {
+class DifferentiableGraphNode : public GraphNode {
  public:
   DifferentiableGraphNode(std::shared_ptr<const Backward> backward, const IValue* arguments)
       : backward_(std::move(backward)), saved_(backward_->parameters.size()) {
@@ -296,6 +339,8 @@ class DifferentiableGraphNode : public Node {
       const auto& [kind, index] = backward_->parameters[p];
       if (kind == Backward::Parameter::Kind::Argument) {
         saved_.set(p, SavedValue::argument(arguments[index]));
+      } else if (kind == Backward::Parameter::Kind::Sizes) {
+        sizes_.emplace_back(index, Shape(arguments[index].toTensor()));
       }
     }
   }
@@ -303,34 +348,45 @@ class DifferentiableGraphNode : public Node {
   void saveResults(const IValue* results) {
     for (size_t p = 0; p < saved_.size(); ++p) {
       const auto& [kind, index] = backward_->parameters[p];
-      if (kind == Backward::Parameter::Kind::Result) {
-        // What needs no gradient must not look as if it did.
-        saved_.set(p, backward_->results_need_it[index]
-                          ? SavedValue::result(results[index], static_cast<uint32_t>(index))
-                          : SavedValue::argument(results[index]));
-      }
+      if (kind != Backward::Parameter::Kind::Result) continue;
+      // A value that needs no gradient must not look as if it did.
+      saved_.set(p, backward_->results_need_it[index]
+                        ? SavedValue::result(results[index], static_cast<uint32_t>(index))
+                        : SavedValue::argument(results[index]));
     }
   }
 
   std::string name() const override { return "DifferentiableGraphBackward"; }
 
-  std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
-    const uint64_t defined = definedAmong(gradients);
+  std::vector<bool> resultsLeadingTo(const std::vector<bool>& wanted) const override {
+    const uint64_t leading = backward_->recipe->operators->resultsLeadingTo(bitsOf(wanted));
+    std::vector<bool> results(shapes().size());
+    for (size_t i = 0; i < results.size(); ++i) results[i] = (leading >> i & 1) != 0;
+    return results;
+  }
+
+  std::vector<Tensor> applyFor(const std::vector<Tensor>& gradients, Wanted wanted,
+                               bool last) override {
+    Ends walk{0, wanted ? bitsOf(*wanted) : backward_->recipe->mask};
     uint64_t needed = 0;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      needed |= static_cast<uint64_t>(backward_->results_need_it[i]) << i;
+      if (!backward_->results_need_it[i]) continue;
+      needed |= uint64_t{1} << i;
+      walk.results |= static_cast<uint64_t>(gradients[i].defined()) << i;
     }
-    spent_.check(defined);
+    const bool all = walk == Ends{needed, backward_->recipe->mask};
     const std::shared_ptr<const Backward> backward =
-        defined == needed ? backward_ : backward_->with(defined);
+        all ? backward_ : backward_->with(backward_->recipe->operators->joined(walk));
     // Undefined, as on the tape, where nothing depended on any result of the argument.
     std::vector<Tensor> out(backward_->arguments.size());
     if (!backward->function) return out;
     std::vector<IValue> arguments;
-    saved_.read(*this, [&](const auto& saved) {
-      for (const auto& [kind, index] : backward->parameters) {
-        const bool gradient = kind == Backward::Parameter::Kind::Gradient;
-        arguments.push_back(gradient ? IValue(gradients.at(index)) : saved(placeOf(kind, index)));
+    saved_.read(*this, *backward_->uses, backward->passage, last, [&](const auto& saved) {
+      for (const Backward::Parameter& p : backward->parameters) {
+        using Kind = Backward::Parameter::Kind;
+        arguments.push_back(p.kind == Kind::Gradient ? IValue(gradients.at(p.index))
+                            : p.kind == Kind::Sizes  ? IValue(sizedAs(p.index))
+                                                     : saved(placeOf(p)));
       }
     });
     const IValue found = runFunction(*backward->function, std::move(arguments));
@@ -342,42 +398,41 @@ class DifferentiableGraphNode : public Node {
     return out;
   }
 
-  std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) override {
-    std::vector<Tensor> out = apply(gradients);
-    if (spent_.spend(*backward_->shared, definedAmong(gradients))) saved_.release();
-    return out;
-  }
-
-  void releaseSaved() override { saved_.release(); }
-
  private:
-  // Bit i: there is a gradient of result i, which depends on an argument that needs one.
-  uint64_t definedAmong(const std::vector<Tensor>& gradients) const {
-    uint64_t defined = 0;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const bool is = backward_->results_need_it[i] && gradients[i].defined();
-      defined |= static_cast<uint64_t>(is) << i;
+  uint64_t bitsOf(const std::vector<bool>& edges) const {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < edges.size(); ++k) {
+      if (edges[k]) bits |= uint64_t{1} << backward_->arguments[k];
     }
-    return defined;
+    return bits;
   }
   // Among what is saved.
-  size_t placeOf(Backward::Parameter::Kind kind, size_t index) const {
+  size_t placeOf(const Backward::Parameter& parameter) const {
     size_t p = 0;
-    while (backward_->parameters[p].kind != kind || backward_->parameters[p].index != index) ++p;
+    while (backward_->parameters[p].kind != parameter.kind ||
+           backward_->parameters[p].index != parameter.index) {
+      ++p;
+    }
     return p;
+  }
+  // A tensor with the sizes of an argument.
+  Tensor sizedAs(size_t argument) const {
+    const auto found = std::ranges::find(sizes_, argument, &std::pair<size_t, Shape>::first);
+    WICK_ASSERT(found != sizes_.end(), "sizes that were not kept");
+    const Shape& shape = found->second;
+    return Tensor::zeros({}, shape.dtype, shape.device)
+        .asStrided(shape.sizes, DimVector(shape.sizes.size(), 0), 0);
   }
 
   const std::shared_ptr<const Backward> backward_;
-  SavedValues saved_;  // as many as the function has parameters
-  SpentResults spent_;
+  SavedOfGraph saved_;                           // as many as the function has parameters
+  std::vector<std::pair<size_t, Shape>> sizes_;  // of arguments
 };
 
 class GraphDerivative : public SiteDerivative {
  public:
   explicit GraphDerivative(const wick::Node& graph)
-      : body_(graph.subgraph(attr::Subgraph)),
-        written_inputs_(maskOf(graph, writtenInputs())),
-        written_outputs_(maskOf(graph, writtenOutputs())) {
+      : body_(graph.subgraph(attr::Subgraph)), writes_(writesTo(graph)) {
     InputNumbers numbers;
     size_t count = 0;
     for (const wick::Node* node : body_->nodes()) {
@@ -397,7 +452,7 @@ class GraphDerivative : public SiteDerivative {
     if (!mask || *mask == 0 || !findSums(arguments, num_arguments, sums)) return false;
     const std::shared_ptr<const Backward> backward = backwardFor(*mask, sums);
     if (!backward) return false;
-    // What is saved is noted before the results may take the arguments' place.
+    // Saved values are noted before the results may take the arguments' place.
     Ref<DifferentiableGraphNode> node = makeRef<DifferentiableGraphNode>(backward, arguments);
     if (!forward()) return false;
     for (size_t i = 0; i < num_results; ++i) {
@@ -457,11 +512,15 @@ class GraphDerivative : public SiteDerivative {
       if (v.mask == mask && v.sums == sums) return v.backward;
     }
     if (variants_.size() == kMost) return nullptr;
-    const auto make = [&](bool keeps_results) {
-      const Recipe recipe{body_, numbers_, mask, sums, keeps_results};
-      std::shared_ptr<Backward> backward =
-          BackwardBuilder(std::make_shared<const Recipe>(recipe), ~uint64_t{0}).build();
-      return backward && backward->function && maySave(*backward) ? backward : nullptr;
+    Recipe recipe = recipeOf(body_, numbers_, mask, sums);
+    const auto make = [&](bool keeps_results) -> std::shared_ptr<Backward> {
+      recipe.keeps_results = keeps_results;
+      auto shared = std::make_shared<const Recipe>(recipe);
+      std::shared_ptr<Backward> backward = BackwardBuilder(shared, shared->all()).build();
+      if (!backward || !backward->function) return nullptr;
+      backward->uses = usesOf(*backward);
+      backward->passage.kept = backward->uses->keptBy(backward->passage.passed);
+      return maySave(*backward) ? backward : nullptr;
     };
     std::shared_ptr<Backward> made = make(/*keeps_results=*/false);
     const std::shared_ptr<Backward> keeping = make(/*keeps_results=*/true);
@@ -470,36 +529,42 @@ class GraphDerivative : public SiteDerivative {
     return variants_.back().backward;
   }
 
-  static uint64_t maskOf(const wick::Node& graph, Symbol name) {
-    return graph.hasAttribute(name) ? static_cast<uint64_t>(graph.ivalue(name).toInt()) : 0;
-  }
-
-  // Whether the tape would save it too. A write to what it does not save must not be an error.
-  bool isOnTape(const Value* v) const {
-    for (const wick::Node* node : body_->nodes()) {
-      const Operator* op = node->maybeOperator();
-      if (!op || ruleOf(*op).kind() != Rule::Kind::Formula) continue;
-      const uint64_t covered = coveredInputs(ruleOf(*op), node);
-      if (covered == 0) continue;
-      for (const Source& source : ruleOf(*op).gradients(covered).sources) {
-        if (source.part != Source::Part::Value) continue;
-        const bool argument = source.kind == Source::Kind::Argument;
-        if (argument && node->input(source.index) == v) return true;
-        if (source.kind == Source::Kind::Result && node->output() == v) return true;
-      }
+  bool mayBeWritten(const Value* v) const {
+    const auto isSet = [](uint64_t bits, size_t i) { return i >= 64 || (bits >> i & 1) != 0; };
+    if (!isTensor(v)) return false;
+    if (v->node()->kind() == prim::Param) return isSet(writes_.arguments, v->offset());
+    for (size_t i = 0; i < body_->outputs().size(); ++i) {
+      if (body_->outputs()[i] == v && isSet(writes_.results, i)) return true;
     }
     return false;
   }
 
+  // Whether walks raise when those on the tape do, because somebody wrote to what an operator keeps:
+  // of what may be written to, a gradient reads what the tape would have kept for it, and all of that
+  // is saved.
   bool maySave(const Backward& backward) const {
-    using Kind = Backward::Parameter::Kind;
-    return std::ranges::all_of(backward.parameters, [&](const Backward::Parameter& p) {
-      if (p.kind == Kind::Gradient) return true;
-      const bool argument = p.kind == Kind::Argument;
-      const Value* v = argument ? body_->inputs()[p.index] : body_->outputs()[p.index];
-      const uint64_t written = argument ? written_inputs_ : written_outputs_;
-      return !isTensor(v) || p.index >= 64 || (written >> p.index & 1) == 0 || isOnTape(v);
-    });
+    const GraphOperators& operators = *backward.recipe->operators;
+    const std::vector<OperatorSet> together = operators.alwaysPassedWith();
+    std::unordered_map<const Value*, OperatorSet> keepers;
+    for (size_t n = 0; n < operators.all().size(); ++n) {
+      for (const Value* v : operators.all()[n].reads) {
+        if (mayBeWritten(v)) keepers[v].insert(n);
+      }
+    }
+    for (size_t p = 0; p < backward.parameters.size(); ++p) {
+      using Kind = Backward::Parameter::Kind;
+      const auto& [kind, index] = backward.parameters[p];
+      if (kind != Kind::Argument && kind != Kind::Result) continue;
+      const Value* v = kind == Kind::Argument ? body_->inputs()[index] : body_->outputs()[index];
+      if (!mayBeWritten(v)) continue;
+      const OperatorSet& kept = keepers[v];
+      const OperatorSet& readers = backward.uses->readers(p);
+      for (size_t n = 0; n < operators.all().size(); ++n) {
+        if (readers.has(n) && !together[n].meets(kept)) return false;
+      }
+      keepers.erase(v);
+    }
+    return keepers.empty();
   }
 
   struct Variant {
@@ -508,7 +573,7 @@ class GraphDerivative : public SiteDerivative {
     std::shared_ptr<const Backward> backward;  // null when there is none
   };
   const std::shared_ptr<const Graph> body_;
-  const uint64_t written_inputs_, written_outputs_;
+  const RegionPlan::Writes writes_;
   std::shared_ptr<const InputNumbers> numbers_;
   bool has_tensors_ = false;  // constants of the body
   std::mutex mutex_;
@@ -524,8 +589,8 @@ constexpr SiteDerivative::Factory kFactory{
     differentiable, joinsRegions,
     [](const wick::Node& graph) -> std::unique_ptr<SiteDerivative> {
       const std::shared_ptr<const Graph> body = graph.subgraph(attr::Subgraph);
-      if (holdsLoop(*body)) return makeLoopDerivative(body);
-      if (!std::ranges::all_of(body->nodes(), isPointwise)) return makeRegionDerivative(body);
+      if (holdsLoop(*body)) return makeLoopDerivative(graph);
+      if (!std::ranges::all_of(body->nodes(), isPointwise)) return makeRegionDerivative(graph);
       return std::make_unique<GraphDerivative>(graph);
     },
     [](const Tensor& t) { return isLeaf(t) && !hasHooks(t); }};

@@ -10,8 +10,8 @@
 #include "autograd/gradients.h"
 #include "autograd/region_derivative.h"
 #include "autograd/region_plans.h"
+#include "autograd/saved_uses.h"
 #include "autograd/saved_value.h"
-#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -82,13 +82,13 @@ class LoopPlan {
 
 // A call on the tape. Its results are those of the forward functions of all iterations, one
 // iteration after the other, so that what is saved has derivatives of its own.
-class LoopNode : public Node {
+class LoopNode : public GraphNode {
  public:
   using Kind = RegionPlan::Saved::Kind;
 
   // `arguments`: of the first iteration.
   LoopNode(std::shared_ptr<const LoopPlan> plan, const std::vector<IValue>& arguments)
-      : loop_(std::move(plan)), kept_(std::make_shared<Kept>()) {
+      : loop_(std::move(plan)) {
     const RegionPlan& plan_of_body = loop_->plan();
     std::vector<Edge> edges;
     for (const size_t i : plan_of_body.arguments()) {
@@ -99,29 +99,28 @@ class LoopNode : public Node {
       sizes_.push_back(n.argument ? arguments[n.index].toTensor().size(static_cast<int64_t>(n.dim))
                                   : 0);
     }
-    kept_->outside.resize(loop_->numOutside());
+    outside_.resize(loop_->numOutside());
     for (size_t s = 0; s < plan_of_body.saved().size(); ++s) {
       if (!loop_->isOutside(s)) continue;
-      keep(kept_->outside[loop_->place(s)],
-           SavedValue::argument(arguments[plan_of_body.saved()[s].index]));
+      outside_[loop_->place(s)] = SavedValue::argument(arguments[plan_of_body.saved()[s].index]);
     }
-    noteHeld(kept_->outside.capacity() * sizeof(SavedValue) + sizes_.capacity() * sizeof(int64_t));
+    noteHeld(outside_.capacity() * sizeof(SavedValue) + sizes_.capacity() * sizeof(int64_t));
   }
 
   // Before the iteration runs: its results may take the memory of arguments that nobody keeps.
   void saveArguments(const std::vector<IValue>& arguments) {
-    const size_t first = kept_->inside.size();
-    kept_->inside.resize(first + loop_->numInside());
+    const size_t first = inside_.size();
+    inside_.resize(first + loop_->numInside());
     noteHeld(loop_->numInside() * sizeof(SavedValue));
     for (size_t s = 0; s < loop_->plan().saved().size(); ++s) {
       const auto& [kind, index] = loop_->plan().saved()[s];
       if (kind != Kind::Argument || loop_->isOutside(s)) continue;
-      SavedValue& at = kept_->inside[first + loop_->place(s)];
+      SavedValue& at = inside_[first + loop_->place(s)];
       const std::optional<size_t> before = loop_->resultBefore(index);
       if (before && iterations_ > 0 && loop_->plan().needsGradient(*before)) {
-        keep(at, SavedValue::result(arguments[index], resultNumber(iterations_ - 1, *before)));
+        at = SavedValue::result(arguments[index], resultNumber(iterations_ - 1, *before));
       } else {
-        keep(at, SavedValue::argument(arguments[index]));
+        at = SavedValue::argument(arguments[index]);
       }
     }
   }
@@ -144,11 +143,11 @@ class LoopNode : public Node {
     for (size_t s = 0; s < plan.saved().size(); ++s) {
       const auto& [kind, index] = plan.saved()[s];
       if (kind != Kind::Result) continue;
-      SavedValue& at = kept_->inside[first + loop_->place(s)];
+      SavedValue& at = inside_[first + loop_->place(s)];
       if (plan.needsGradient(index)) {
-        keep(at, SavedValue::result(all[index], resultNumber(iterations_, index)));
+        at = SavedValue::result(all[index], resultNumber(iterations_, index));
       } else {
-        keep(at, SavedValue::argument(all[index]));
+        at = SavedValue::argument(all[index]);
       }
     }
     for (const RegionPlan::Number& n : plan.numbers()) {
@@ -159,92 +158,67 @@ class LoopNode : public Node {
 
   std::string name() const override { return "DifferentiableGraphBackward"; }
 
-  std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
-    return run(gradients, /*last=*/false);
+  std::vector<bool> resultsLeadingTo(const std::vector<bool>& wanted) const override {
+    std::vector<bool> results(shapes().size());
+    const std::vector<uint64_t> leading = leadingResults(bitsOf(wanted));
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i] = (leading[i / loop_->numResults()] >> i % loop_->numResults() & 1) != 0;
+    }
+    return results;
   }
-  std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) override {
-    return run(gradients, /*last=*/true);
-  }
-  void releaseSaved() override {
-    std::shared_ptr<Kept> dropped;  // without the mutex
-    std::lock_guard lock(mutex_);
-    if (kept_ && kept_->tensors) dropped = std::move(kept_);
-  }
+
+  std::vector<Tensor> applyFor(const std::vector<Tensor>& gradients, Wanted wanted,
+                               bool last) override;
 
  private:
-  struct Kept {
-    std::vector<SavedValue> outside, inside;
-    bool tensors = false;
-  };
-
-  void keep(SavedValue& at, SavedValue value) {
-    kept_->tensors = kept_->tensors || value.isTensor();
-    at = std::move(value);
-  }
   uint32_t resultNumber(size_t iteration, size_t result) const {
     return static_cast<uint32_t>(iteration * loop_->numResults() + result);
   }
-
-  // Bit r: there is a gradient of result r of some iteration.
-  uint64_t walkedResults(const std::vector<Tensor>& gradients) const {
-    uint64_t walked = 0;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const size_t r = i % loop_->numResults();
-      const bool is = gradients[i].defined() && loop_->plan().needsGradient(r);
-      walked |= static_cast<uint64_t>(is) << r;
+  // Returns those of the edges that are of arguments of the body.
+  uint64_t bitsOf(const std::vector<bool>& edges) const {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < edges.size(); ++k) {
+      if (edges[k]) bits |= uint64_t{1} << loop_->plan().arguments()[k];
     }
-    return walked;
+    return bits;
+  }
+  uint64_t allEdges() const {
+    std::vector<bool> edges;
+    for (const Edge& edge : next()) edges.push_back(static_cast<bool>(edge));
+    return bitsOf(edges);
+  }
+  const GraphOperators& operatorsAt(size_t t) const {
+    return t == 0 ? loop_->plan().operatorsAtFirst() : loop_->plan().operators();
   }
 
-  std::vector<Tensor> run(const std::vector<Tensor>& gradients, bool last) {
-    const RegionPlan& plan = loop_->plan();
-    const uint64_t walked = walkedResults(gradients);
-    spent_.check(walked);
-    const bool over = last && spent_.spend(plan.shared(), walked);
-    std::shared_ptr<Kept> kept;
-    {
-      std::lock_guard lock(mutex_);
-      kept = kept_;
-      if (over && kept && kept->tensors) kept_.reset();
+  // The arguments of iteration t that a walk wants. `before`: of the results of the iteration before
+  // those that lead to something wanted.
+  uint64_t wantedOf(size_t t, uint64_t edges, uint64_t before) const {
+    uint64_t wanted = 0;
+    for (const size_t a : loop_->plan().arguments()) {
+      const std::optional<size_t> result = t > 0 ? loop_->resultBefore(a) : std::nullopt;
+      const bool is = result ? (before >> *result & 1) != 0 : (edges >> a & 1) != 0;
+      wanted |= static_cast<uint64_t>(is) << a;
     }
-    // Nobody else walks here, so each value goes when it was read for the last time.
-    const bool alone = over && kept && kept->tensors && kept.use_count() == 1;
-    std::vector<Tensor> out(plan.arguments().size());
-    std::vector<Tensor> carried(loop_->numResults());  // from the iteration behind, by result
-    for (size_t t = iterations_; t-- > 0;) {
-      std::vector<Tensor> here = std::move(carried);
-      carried.assign(loop_->numResults(), Tensor());
-      uint64_t defined = 0;
-      for (size_t r = 0; r < here.size(); ++r) {
-        here[r] = sumOfGradients(gradients.at(resultNumber(t, r)), here[r]);
-        if (here[r].defined() && plan.needsGradient(r)) defined |= uint64_t{1} << r;
-      }
-      if (defined == 0) continue;
-      const auto backward = plan.backward(defined);
-      if (!backward->function) continue;
-      std::vector<IValue> arguments = argumentsOf(*backward, t, here, kept.get());
-      here.clear();
-      if (alone) forget(*kept, t);
-      const IValue found = runFunction(*backward->function, std::move(arguments));
-      for (size_t k = 0; k < backward->found.size(); ++k) {
-        const size_t edge = backward->found[k];
-        const Tensor gradient = found.elements().at(k).toTensor();
-        const std::optional<size_t> before = loop_->resultBefore(plan.arguments()[edge]);
-        if (!before) {
-          addGradient(out[edge], gradient);
-        } else if (t == 0) {
-          out[edge] = gradient;
-        } else {
-          const Shape& shape = shapes()[resultNumber(t - 1, *before)];
-          addGradient(carried[*before], fitted(gradient, shape, name()));
-        }
-      }
+    return wanted;
+  }
+  // Returns for each iteration the results that lead to wanted edges.
+  std::vector<uint64_t> leadingResults(uint64_t edges) const {
+    std::vector<uint64_t> leading;
+    for (size_t t = 0; t < iterations_; ++t) {
+      const uint64_t wanted = wantedOf(t, edges, t > 0 ? leading[t - 1] : 0);
+      leading.push_back(operatorsAt(t).resultsLeadingTo(wanted));
     }
-    return out;
+    return leading;
+  }
+
+  const SavedValue& savedAt(size_t t, size_t i) const {
+    return loop_->isOutside(i) ? outside_[loop_->place(i)]
+                               : inside_[t * loop_->numInside() + loop_->place(i)];
   }
 
   std::vector<IValue> argumentsOf(const RegionPlan::Backward& backward, size_t t,
-                                  const std::vector<Tensor>& gradients, const Kept* kept) {
+                                  const std::vector<Tensor>& gradients) {
     using Parameter = RegionPlan::Backward::Parameter;
     std::vector<IValue> arguments;
     for (const auto& [kind, index] : backward.parameters) {
@@ -253,14 +227,61 @@ class LoopNode : public Node {
       } else if (kind == Parameter::Kind::Number) {
         arguments.emplace_back(numberOf(index, t));
       } else {
-        WICK_CHECK(kept, "{}", kAlreadyReleased);
-        const SavedValue& saved = loop_->isOutside(index)
-                                      ? kept->outside[loop_->place(index)]
-                                      : kept->inside[t * loop_->numInside() + loop_->place(index)];
-        arguments.push_back(saved.unpack(*this));
+        arguments.push_back(savedAt(t, index).unpack(*this));
       }
     }
     return arguments;
+  }
+
+  // Returns the arguments of the backward function at iteration t, or raises as the tape would.
+  std::vector<IValue> read(const RegionPlan::Backward& backward, const Ends& walk, size_t t,
+                           const std::vector<Tensor>& gradients, bool last) {
+    const SavedUses& uses = loop_->plan().uses();
+    SavedOfGraph::Passage first;
+    if (t == 0) {
+      first.passed = operatorsAt(0).passed(walk);
+      first.kept = uses.keptBy(first.passed);
+    }
+    const SavedOfGraph::Passage& passage = t == 0 ? first : backward.passage;
+    std::vector<SavedValue> dropped;  // without the mutex
+    const std::lock_guard lock(mutex_);
+    uses.check(passage.passed, passage.kept, spent_.empty() ? OperatorSet() : spent_[t],
+               [&](size_t i) {
+                 const SavedValue& saved = savedAt(t, i);
+                 return saved.isReleased() ? nullptr : &saved;
+               });
+    std::vector<IValue> arguments = argumentsOf(backward, t, gradients);
+    if (!last) return arguments;
+    if (spent_.empty()) startSpending();
+    spent_[t].insert(passage.passed);
+    for (size_t i = 0; i < loop_->plan().saved().size(); ++i) {
+      if (loop_->isOutside(i) || !uses.readers(i).isWithin(spent_[t])) continue;
+      SavedValue& saved = inside_[t * loop_->numInside() + loop_->place(i)];
+      if (saved.isTensor()) dropped.push_back(saved.release());
+    }
+    return arguments;
+  }
+
+  // Operators that are not on the tape in the first iteration keep nothing there.
+  void startSpending() {
+    spent_.resize(iterations_);
+    const GraphOperators& all = loop_->plan().operators();
+    for (size_t n = 0; n < all.all().size(); ++n) {
+      if (all.keeping().has(n) && !operatorsAt(0).keeping().has(n)) spent_[0].insert(n);
+    }
+  }
+
+  // Lets go of what comes from outside and is read by no iteration any more.
+  void releaseOutside() {
+    std::vector<SavedValue> dropped;  // without the mutex
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < loop_->plan().saved().size(); ++i) {
+      if (!loop_->isOutside(i) || !savedAt(0, i).isTensor()) continue;
+      const OperatorSet& readers = loop_->plan().uses().readers(i);
+      const bool over = std::ranges::all_of(
+          spent_, [&](const OperatorSet& spent) { return readers.isWithin(spent); });
+      if (over) dropped.push_back(outside_[loop_->place(i)].release());
+    }
   }
 
   int64_t numberOf(size_t index, size_t t) const {
@@ -271,20 +292,56 @@ class LoopNode : public Node {
     return counted_[t * loop_->numCounted() + place];
   }
 
-  void forget(Kept& kept, size_t t) const {
-    for (size_t s = 0; s < loop_->numInside(); ++s) {
-      kept.inside[t * loop_->numInside() + s] = SavedValue();
-    }
-  }
-
   const std::shared_ptr<const LoopPlan> loop_;
   size_t iterations_ = 0;
   std::vector<int64_t> sizes_;    // of numbers that are sizes of arguments
   std::vector<int64_t> counted_;  // of the others, by iteration
-  SpentResults spent_;
-  std::mutex mutex_;            // several threads may walk here
-  std::shared_ptr<Kept> kept_;  // null when let go of
+  std::mutex mutex_;              // of the rest: several threads may walk here
+  std::vector<SavedValue> outside_, inside_;
+  std::vector<OperatorSet> spent_;  // by iteration; empty before the first walk that lets go
 };
+
+std::vector<Tensor> LoopNode::applyFor(const std::vector<Tensor>& gradients, Wanted wanted,
+                                       bool last) {
+  const RegionPlan& plan = loop_->plan();
+  const uint64_t edges = wanted ? bitsOf(*wanted) : allEdges();
+  const std::vector<uint64_t> leading = leadingResults(edges);
+  std::vector<Tensor> out(plan.arguments().size());
+  std::vector<Tensor> carried(loop_->numResults());  // from the iteration behind, by result
+  bool read_any = false;
+  for (size_t t = iterations_; t-- > 0;) {
+    std::vector<Tensor> here = std::move(carried);
+    carried.assign(loop_->numResults(), Tensor());
+    Ends walk{0, wantedOf(t, edges, t > 0 ? leading[t - 1] : 0)};
+    for (size_t r = 0; r < here.size(); ++r) {
+      here[r] = sumOfGradients(gradients.at(resultNumber(t, r)), here[r]);
+      if (here[r].defined() && plan.needsGradient(r)) walk.results |= uint64_t{1} << r;
+    }
+    walk.results &= leading[t];
+    if (walk.results == 0) continue;
+    const auto backward = plan.backward(walk);
+    if (!backward->function) continue;
+    std::vector<IValue> arguments = read(*backward, walk, t, here, last);
+    read_any = true;
+    here.clear();
+    const IValue found = runFunction(*backward->function, std::move(arguments));
+    for (size_t k = 0; k < backward->found.size(); ++k) {
+      const size_t edge = backward->found[k];
+      const Tensor gradient = found.elements().at(k).toTensor();
+      const std::optional<size_t> before = loop_->resultBefore(plan.arguments()[edge]);
+      if (!before) {
+        addGradient(out[edge], gradient);
+      } else if (t == 0) {
+        out[edge] = gradient;
+      } else {
+        const Shape& shape = shapes()[resultNumber(t - 1, *before)];
+        addGradient(carried[*before], fitted(gradient, shape, name()));
+      }
+    }
+  }
+  if (last && read_any) releaseOutside();
+  return out;
+}
 
 // The site's argument or constant that a value in its body is.
 struct Origin {
@@ -295,15 +352,15 @@ struct Origin {
 
 class LoopDerivative : public SiteDerivative {
  public:
-  explicit LoopDerivative(const std::shared_ptr<const Graph>& body) {
-    std::shared_ptr<Graph> graph = body->copy();
+  explicit LoopDerivative(const wick::Node& node) {
+    std::shared_ptr<Graph> graph = node.subgraph(attr::Subgraph)->copy();
     dissolveFusionGroups(*graph);
     const wick::Node* loop = nullptr;
     for (const wick::Node* node : graph->nodes()) {
       if (node->kind() == prim::Loop) loop = node;
     }
     WICK_ASSERT(loop, "a graph of a loop without one");
-    readLoop(*graph, *loop);
+    readLoop(*graph, *loop, writesTo(node));
     plain_.emplace(std::move(graph));
   }
 
@@ -345,7 +402,7 @@ class LoopDerivative : public SiteDerivative {
 
  private:
   // The body of the loop as a graph.
-  void readLoop(const Graph& graph, const wick::Node& loop) {
+  void readLoop(const Graph& graph, const wick::Node& loop, const RegionPlan::Writes& writes) {
     const auto originOf = [](const Value* v) {
       Origin origin;
       if (v->node()->kind() == prim::Param) {
@@ -390,7 +447,30 @@ class LoopDerivative : public SiteDerivative {
     }
     for (Value* v : appended) body->registerOutput(inside.at(v));
     dropUnread(*body);
-    plans_.emplace(body, initial_.size());
+    plans_.emplace(body, writesInBody(writes), initial_.size());
+  }
+
+  // The same for arguments and results of the body.
+  RegionPlan::Writes writesInBody(const RegionPlan::Writes& of_node) const {
+    RegionPlan::Writes made;
+    const auto isSet = [](uint64_t bits, size_t i) { return i >= 64 || (bits >> i & 1) != 0; };
+    const auto set = [](uint64_t& bits, size_t i) { bits |= i < 64 ? uint64_t{1} << i : 0; };
+    const auto comesWritten = [&](const Origin& origin) {
+      return origin.argument && isSet(of_node.arguments, *origin.argument);
+    };
+    for (size_t k = 0; k < initial_.size(); ++k) {
+      if (isSet(of_node.results, k)) set(made.results, k);
+      if (isSet(of_node.results, k) || comesWritten(initial_[k])) set(made.arguments, 1 + k);
+    }
+    for (size_t j = 0; j < outside_.size(); ++j) {
+      if (comesWritten(outside_[j])) set(made.arguments, 1 + initial_.size() + j);
+    }
+    for (size_t i = 0; i < list_of_.size(); ++i) {
+      if (isSet(of_node.results, initial_.size() + list_of_[i])) {
+        set(made.results, initial_.size() + i);
+      }
+    }
+    return made;
   }
 
   // What the graph gets for the loop's sake alone.
@@ -459,8 +539,8 @@ bool holdsLoop(const Graph& body) {
                              [](const wick::Node* node) { return node->kind() == prim::Loop; });
 }
 
-std::unique_ptr<SiteDerivative> makeLoopDerivative(const std::shared_ptr<const Graph>& body) {
-  return std::make_unique<LoopDerivative>(body);
+std::unique_ptr<SiteDerivative> makeLoopDerivative(const wick::Node& graph) {
+  return std::make_unique<LoopDerivative>(graph);
 }
 
 uint64_t numLoopsAsGraphs() {

@@ -14,7 +14,7 @@
 namespace wick::autograd {
 
 bool holdsLoop(const Graph& body);
-std::unique_ptr<SiteDerivative> makeLoopDerivative(const std::shared_ptr<const Graph>& body);
+std::unique_ptr<SiteDerivative> makeLoopDerivative(const wick::Node& graph);
 
 // How many calls went onto the tape as one node in the process, for tests.
 uint64_t numLoopsAsGraphs();

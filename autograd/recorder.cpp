@@ -49,21 +49,6 @@ IValue partOf(const IValue& value, Source::Part part) {
   return IValue(makeList(std::make_shared<const ListType>(types::Int()), std::move(parts)));
 }
 
-std::string nodeName(const Operator& op) {
-  // "aten::add_" -> "AddBackward0".
-  std::string out;
-  bool upper = true;
-  for (const char c : op.schema().name().substr(op.schema().name().find("::") + 2)) {
-    if (c == '_') {
-      upper = true;
-    } else {
-      out += upper ? static_cast<char>(std::toupper(c)) : c;
-      upper = false;
-    }
-  }
-  return out + "Backward0";
-}
-
 bool holdsComplex(const IValue& value) {
   if (value.isTensor()) {
     const Tensor t = value.toTensor();
@@ -78,7 +63,7 @@ class FormulaNode : public Node {
   FormulaNode(const Rule& rule, const GradientFunction& gradients)
       : rule_(rule), gradients_(gradients) {}
 
-  std::string name() const override { return nodeName(rule_.op()); }
+  std::string name() const override { return tapeName(rule_.op()); }
 
   // Of each argument that gets a gradient, in order: its edges.
   void addEdges(std::vector<Edge> edges) {
@@ -190,7 +175,7 @@ class MissingNode : public Node {
  public:
   // `argument` requires a gradient.
   MissingNode(const Rule& rule, size_t argument) : rule_(rule), argument_(argument) {}
-  std::string name() const override { return nodeName(rule_.op()); }
+  std::string name() const override { return tapeName(rule_.op()); }
   std::vector<Tensor> apply(const std::vector<Tensor>&) override {
     const FunctionSchema& schema = rule_.op().schema();
     throwRuntimeError("derivative for {} is not implemented; it is needed for argument '{}'{}{}",
@@ -442,6 +427,21 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
 }
 
 }  // namespace
+
+std::string tapeName(const Operator& op) {
+  // "aten::add_" -> "AddBackward0".
+  std::string out;
+  bool upper = true;
+  for (const char c : op.schema().name().substr(op.schema().name().find("::") + 2)) {
+    if (c == '_') {
+      upper = true;
+    } else {
+      out += upper ? static_cast<char>(std::toupper(c)) : c;
+      upper = false;
+    }
+  }
+  return out + "Backward0";
+}
 
 void record(const Operator& op, IValue* args, size_t num_args, IValue* results, size_t num_results,
             uint64_t borrowed) {

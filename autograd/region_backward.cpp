@@ -1,6 +1,7 @@
 // The backward functions of plans (autograd/region_plan.h): the formulas of the body's nodes in
 // reverse, on values that are saved or computed again from them.
 #include <algorithm>
+#include <bit>
 
 #include "autograd/formula_graph.h"
 #include "autograd/region_graphs.h"
@@ -16,8 +17,11 @@ using Source = GradientFunction::Source;
 // Builds one backward function.
 class RegionBackward {
  public:
-  RegionBackward(const RegionPlan& plan, uint64_t defined)
-      : plan_(plan), defined_(defined), graph_(std::make_shared<Graph>()) {
+  RegionBackward(const RegionPlan& plan, Ends walk)
+      : plan_(plan),
+        walk_(walk),
+        leading_(plan.operators_->valuesLeadingTo(walk.arguments)),
+        graph_(std::make_shared<Graph>()) {
     for (size_t i = 0; i < plan.saved_.size(); ++i) {
       const Value* v = plan.saved_values_[i];
       inside_[v] = parameter({Parameter::Kind::Saved, i}, v->type());
@@ -32,17 +36,20 @@ class RegionBackward {
   std::unique_ptr<RegionPlan::Backward> build() {
     for (size_t i = 0; i < plan_.forward_results_.size(); ++i) {
       const Value* result = plan_.forward_results_[i];
-      if ((defined_ >> i & 1) == 0 || !plan_.results_need_it_[i]) continue;
+      if ((walk_.results >> i & 1) == 0 || !plan_.results_need_it_[i]) continue;
       accumulate(result, parameter({Parameter::Kind::Gradient, i}, result->type()));
     }
     std::vector<const wick::Node*> nodes(plan_.body_->nodes().begin(), plan_.body_->nodes().end());
     for (size_t n = nodes.size(); n-- > 0;) {
       if (!differentiate(nodes[n])) return nullptr;
     }
+    made_->passage.passed = plan_.operators_->passed(walk_);
+    made_->passage.kept = plan_.uses_->keptBy(made_->passage.passed);
     std::vector<Value*> results;
     for (size_t k = 0; k < plan_.arguments_.size(); ++k) {
-      const auto found = gradients_.find(plan_.body_->inputs()[plan_.arguments_[k]]);
-      if (found == gradients_.end()) continue;
+      const size_t argument = plan_.arguments_[k];
+      const auto found = gradients_.find(plan_.body_->inputs()[argument]);
+      if (found == gradients_.end() || (walk_.arguments >> argument & 1) == 0) continue;
       made_->found.push_back(k);
       results.push_back(found->second);
     }
@@ -190,7 +197,7 @@ class RegionBackward {
     const auto found = gradients_.find(list->output());
     if (found == gradients_.end()) return;
     for (size_t i = 0; i < list->inputs().size(); ++i) {
-      if (plan_.needed_.count(list->input(i)) == 0) continue;
+      if (leading_.count(list->input(i)) == 0) continue;
       Value* index = graph_->insertConstant(IValue(static_cast<int64_t>(i)));
       wick::Node* element = graph_->create(aten::__getitem__, {found->second, index});
       element->output()->setType(types::Tensor());
@@ -201,7 +208,7 @@ class RegionBackward {
   // Adds the gradients of the node's inputs that need them.
   bool differentiate(const wick::Node* node) {
     if (node->kind() == prim::ListUnpack) {
-      gatherParts(node);
+      if (leading_.count(node->input(0)) != 0) gatherParts(node);
       return true;
     }
     if (node->kind() == prim::ListConstruct) {
@@ -212,7 +219,11 @@ class RegionBackward {
     const auto found = gradients_.find(node->output());
     if (found == gradients_.end()) return true;
     const Rule& rule = ruleOf(*node->maybeOperator());
-    const uint64_t wanted = wantedInputs(node, plan_.needed_);
+    uint64_t wanted = wantedInputs(node, plan_.needed_);
+    for (uint64_t rest = wanted; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(rest));
+      if (leading_.count(node->input(i)) == 0) wanted &= ~(uint64_t{1} << i);
+    }
     if (wanted == 0) return true;
     const GradientFunction& gradients = rule.gradients(wanted);
     const RangeGuard range(graph_.get(), node->range());
@@ -241,7 +252,8 @@ class RegionBackward {
   }
 
   const RegionPlan& plan_;
-  const uint64_t defined_;
+  const Ends walk_;
+  const std::unordered_set<const Value*> leading_;  // values whose gradients are wanted
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<RegionPlan::Backward> made_ = std::make_unique<RegionPlan::Backward>();
   Value* carrier_ = nullptr;                  // null when all sizes are numbers
@@ -250,8 +262,8 @@ class RegionBackward {
   std::unordered_map<const Value*, Value*> gradients_;
 };
 
-std::shared_ptr<const RegionPlan::Backward> RegionPlan::build(uint64_t defined) const {
-  return RegionBackward(*this, defined).build();
+std::shared_ptr<const RegionPlan::Backward> RegionPlan::build(Ends walk) const {
+  return RegionBackward(*this, walk).build();
 }
 
 }  // namespace wick::autograd

@@ -5,8 +5,8 @@
 #include "autograd/anomaly.h"
 #include "autograd/gradients.h"
 #include "autograd/region_plans.h"
+#include "autograd/saved_uses.h"
 #include "autograd/saved_value.h"
-#include "autograd/shared_results.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -18,7 +18,7 @@ namespace {
 
 // A call on the tape. Its results are those of the plan's forward function, so that what is saved
 // beside the body's results has derivatives of its own.
-class RegionNode : public Node {
+class RegionNode : public GraphNode {
  public:
   RegionNode(std::shared_ptr<const RegionPlan> plan, const IValue* arguments)
       : plan_(std::move(plan)), saved_(plan_->saved().size()) {
@@ -58,27 +58,26 @@ class RegionNode : public Node {
 
   std::string name() const override { return "DifferentiableGraphBackward"; }
 
-  std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
-    return run(gradients, /*last=*/false);
-  }
-  std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) override {
-    return run(gradients, /*last=*/true);
+  std::vector<bool> resultsLeadingTo(const std::vector<bool>& wanted) const override {
+    const uint64_t leading = plan_->operators().resultsLeadingTo(bitsOf(wanted));
+    std::vector<bool> results(shapes().size());
+    for (size_t i = 0; i < results.size() && i < 64; ++i) results[i] = (leading >> i & 1) != 0;
+    return results;
   }
 
-  void releaseSaved() override { saved_.release(); }
-
- private:
-  std::vector<Tensor> run(const std::vector<Tensor>& gradients, bool last) {
-    uint64_t defined = 0;
+  std::vector<Tensor> applyFor(const std::vector<Tensor>& gradients, Wanted wanted,
+                               bool last) override {
+    Ends walk{0, wanted ? bitsOf(*wanted) : plan_->argumentBits()};
     for (size_t i = 0; i < gradients.size() && i < 64; ++i) {
-      defined |= static_cast<uint64_t>(gradients[i].defined()) << i;
+      const bool is = gradients[i].defined() && plan_->needsGradient(i);
+      walk.results |= static_cast<uint64_t>(is) << i;
     }
-    spent_.check(defined);
-    const std::shared_ptr<const RegionPlan::Backward> backward = plan_->backward(defined);
+    const std::shared_ptr<const RegionPlan::Backward> backward = plan_->backward(walk);
     std::vector<Tensor> out(plan_->arguments().size());
     if (!backward->function) return out;
     std::vector<IValue> arguments;
-    saved_.read(*this, [&](const auto& saved) {
+    // The function lets go of each value when it was read for the last time.
+    saved_.read(*this, plan_->uses(), backward->passage, last, [&](const auto& saved) {
       using Kind = RegionPlan::Backward::Parameter::Kind;
       for (const auto& [kind, index] : backward->parameters) {
         if (kind == Kind::Gradient) {
@@ -90,8 +89,6 @@ class RegionNode : public Node {
         }
       }
     });
-    // The function lets go of each value when it was read for the last time.
-    if (last && spent_.spend(plan_->shared(), defined)) saved_.release();
     const IValue found = runFunction(*backward->function, std::move(arguments));
     for (size_t k = 0; k < backward->found.size(); ++k) {
       out[backward->found[k]] = found.elements().at(k).toTensor();
@@ -99,16 +96,25 @@ class RegionNode : public Node {
     return out;
   }
 
+ private:
+  uint64_t bitsOf(const std::vector<bool>& edges) const {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < edges.size(); ++k) {
+      if (edges[k]) bits |= uint64_t{1} << plan_->arguments()[k];
+    }
+    return bits;
+  }
+
   const std::shared_ptr<const RegionPlan> plan_;
-  SavedValues saved_;
-  SpentResults spent_;
+  SavedOfGraph saved_;
   std::vector<int64_t> numbers_;  // plan_->numbers() of this call
 };
 
 class RegionDerivative : public SiteDerivative {
  public:
-  explicit RegionDerivative(const std::shared_ptr<const Graph>& body)
-      : body_(body), plain_(body->copy()), plans_(body) {}
+  explicit RegionDerivative(const wick::Node& graph)
+      : plain_(graph.subgraph(attr::Subgraph)->copy()),
+        plans_(graph.subgraph(attr::Subgraph), writesTo(graph)) {}
 
   bool computesAlone() const override { return true; }
 
@@ -149,7 +155,6 @@ class RegionDerivative : public SiteDerivative {
   }
 
  private:
-  const std::shared_ptr<const Graph> body_;
   PlainFunction plain_;
   RegionPlans plans_;
 };
@@ -169,7 +174,8 @@ class JointDerivative : public SiteDerivative {
       if (!node->kind().isPrim()) call = node;
     }
     WICK_ASSERT(region && call, "a joint graph without its parts");
-    plans_.emplace(region->subgraph(attr::Subgraph));
+    // Nobody writes between the call and its gradient.
+    plans_.emplace(region->subgraph(attr::Subgraph), RegionPlan::Writes());
     for (const Value* v : region->inputs()) region_inputs_.push_back(inputNumber(v));
     const bool of_list = call->input(0)->node()->kind() == prim::ListConstruct;
     const Value* loss = of_list ? call->input(0)->node()->input(0) : call->input(0);
@@ -202,7 +208,7 @@ class JointDerivative : public SiteDerivative {
     if (mask == 0) return false;
     const auto plan = plans_->planFor(given.data(), given.size(), mask);
     if (!plan || !plan->isScalar(loss_) || !plan->needsGradient(loss_)) return false;
-    const auto backward = plan->backward(uint64_t{1} << loss_);
+    const auto backward = plan->backward({uint64_t{1} << loss_, plan->argumentBits()});
     const auto isFound = [&](size_t argument) {
       return std::ranges::any_of(backward->found,
                                  [&](size_t k) { return plan->arguments()[k] == argument; });
@@ -326,12 +332,20 @@ class JointDerivative : public SiteDerivative {
 
 }  // namespace
 
-std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph> body) {
+std::unique_ptr<SiteDerivative> makeRegionDerivative(const wick::Node& graph) {
+  const std::shared_ptr<const Graph> body = graph.subgraph(attr::Subgraph);
   const auto isGraph = [](const wick::Node* node) {
     return node->kind() == prim::DifferentiableGraph;
   };
   if (std::ranges::any_of(body->nodes(), isGraph)) return std::make_unique<JointDerivative>(*body);
-  return std::make_unique<RegionDerivative>(body);
+  return std::make_unique<RegionDerivative>(graph);
+}
+
+RegionPlan::Writes writesTo(const wick::Node& graph) {
+  const auto maskOf = [&](Symbol name) {
+    return graph.hasAttribute(name) ? static_cast<uint64_t>(graph.ivalue(name).toInt()) : 0;
+  };
+  return {maskOf(SiteDerivative::writtenInputs()), maskOf(SiteDerivative::writtenOutputs())};
 }
 
 PlainFunction::PlainFunction(std::shared_ptr<Graph> graph) {

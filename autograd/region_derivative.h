@@ -4,13 +4,17 @@
 
 #include <optional>
 
+#include "autograd/region_plan.h"
 #include "ir/function.h"
 #include "runtime/fusion/site_derivative.h"
 
 namespace wick::autograd {
 
-// `body`: of either.
-std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph> body);
+// The derivative of either.
+std::unique_ptr<SiteDerivative> makeRegionDerivative(const wick::Node& graph);
+
+// The known writes to arguments and results of a prim::DifferentiableGraph.
+RegionPlan::Writes writesTo(const wick::Node& graph);
 
 // A graph as a function, whose results come as a tuple: for calls that need no gradients.
 class PlainFunction {

@@ -8,7 +8,6 @@
 #include "autograd/formula_graph.h"
 #include "autograd/region_composites.h"
 #include "autograd/region_graphs.h"
-#include "autograd/vertex_cut.h"
 #include "core/error.h"
 #include "ir/shape_facts.h"
 #include "passes/constant_propagation.h"
@@ -68,10 +67,13 @@ std::vector<int64_t> RegionPlan::numbersOf(const std::vector<Input>& inputs) {
 std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
                                                    const std::vector<Input>& inputs,
                                                    const SizePattern& sizes, uint64_t mask,
-                                                   uint64_t leaves, std::optional<size_t> carried) {
+                                                   uint64_t leaves, const Writes& writes,
+                                                   std::optional<size_t> carried) {
   std::shared_ptr<RegionPlan> plan(new RegionPlan);
   if (!plan->findTypes(body, inputs, sizes)) return nullptr;
   plan->findResults();
+  // Those who train write to leaves.
+  plan->writes_ = {writes.arguments | leaves, writes.results};
   if (carried) {
     if (!plan->keepsTypes(*carried) || !plan->findNeedsOfLoop(mask, *carried)) return nullptr;
     // What comes from outside is kept once for all iterations.
@@ -82,17 +84,22 @@ std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
   if (!plan->findSaved(leaves)) return nullptr;
   plan->findNumbers();
   plan->buildForward();
-  plan->shared_ = std::make_unique<const SharedResults>(
-      plan->forward_results_, [&](const Value* v) { return plan->needed_.count(v) != 0; },
-      carried.value_or(0));
-  uint64_t all = 0;
-  for (size_t i = 0; i < plan->numResults(); ++i) all |= uint64_t{1} << i;
+  plan->findUses();
+  Ends all{0, plan->argumentBits()};
+  for (size_t i = 0; i < plan->numResults(); ++i) all.results |= uint64_t{1} << i;
+  all = plan->operators_->joined(all);
   // Formulas that do not fit are found here.
   auto first = plan->build(all);
   if (!first) return nullptr;
   plan->backward_[all] = std::move(first);
   plans_made.fetch_add(1, std::memory_order_relaxed);
   return plan;
+}
+
+uint64_t RegionPlan::argumentBits() const {
+  uint64_t bits = 0;
+  for (const size_t i : arguments_) bits |= uint64_t{1} << i;
+  return bits;
 }
 
 bool RegionPlan::isScalar(size_t result) const {
@@ -256,6 +263,7 @@ bool RegionPlan::findNeedsOfLoop(uint64_t mask, size_t carried) {
     needed_.clear();
     arguments_.clear();
     if (!findNeeds(mask)) return false;
+    if (!needed_at_first_) needed_at_first_ = needed_;
     std::vector<bool> needs;
     uint64_t next = mask;
     for (size_t i = 0; i < body_->outputs().size(); ++i) {
@@ -265,9 +273,11 @@ bool RegionPlan::findNeedsOfLoop(uint64_t mask, size_t carried) {
     }
     if (first && needs != *first) return false;
     first = needs;
-    if (next == mask) return true;
+    if (next == mask) break;
     mask = next;
   }
+  if (*needed_at_first_ == needed_) needed_at_first_.reset();
+  return true;
 }
 
 bool RegionPlan::findNeeds(uint64_t mask) {
@@ -305,87 +315,6 @@ bool RegionPlan::findNeeds(uint64_t mask) {
     needed_[node->output()] = true;
   }
   return body_->outputs().size() < 32;
-}
-
-// What formulas read, and the least that it can be computed from.
-bool RegionPlan::findSaved(uint64_t leaves) {
-  std::vector<const Value*> values;
-  std::unordered_map<const Value*, size_t> numbers;
-  const auto add = [&](const Value* v) {
-    numbers[v] = values.size();
-    values.push_back(v);
-  };
-  for (const Value* v : body_->inputs()) add(v);
-  for (const wick::Node* node : body_->nodes()) {
-    if (node->kind() == prim::Constant) continue;
-    for (const Value* v : node->outputs()) add(v);
-  }
-  // What is there without being saved.
-  const auto isFree = [&](const Value* v) { return isConstant(v) || symbolOf(v); };
-  std::unordered_set<const Value*> reads, on_tape;
-  for (const wick::Node* node : body_->nodes()) {
-    const Operator* op = node->maybeOperator();
-    if (!op || needed_.count(node->output()) == 0) continue;
-    const GradientFunction& gradients = ruleOf(*op).gradients(wantedInputs(node, needed_));
-    if (!gradientsIn(gradients, /*lists=*/true)) return false;
-    for (const Source& source : gradients.sources) {
-      if (source.kind == Source::Kind::Gradient || source.part != Source::Part::Value) continue;
-      const Value* v =
-          source.kind == Source::Kind::Argument ? node->input(source.index) : node->output();
-      if (!isFree(v)) reads.insert(v);
-      // The tape would save it, and with it the memory that it is a view of.
-      for (; on_tape.insert(v).second && isView(v->node());) v = v->node()->input(0);
-    }
-  }
-  VertexCut cut(values.size());
-  std::unordered_map<const Value*, size_t> results;
-  for (size_t i = 0; i < body_->outputs().size(); ++i) results.try_emplace(body_->outputs()[i], i);
-  for (size_t v = 0; v < values.size(); ++v) {
-    const Value* value = values[v];
-    const wick::Node* node = value->node();
-    const int64_t elements = elementsOf(value);
-    if (node->kind() == prim::Param) {
-      const size_t i = value->offset();
-      const bool leaf = i < 64 && (leaves >> i & 1) != 0;
-      // A write to what the tape would not have saved must not be an error.
-      const bool may_be_saved = !isTensor(value) || on_tape.count(value) != 0;
-      cut.cost(v, may_be_saved ? (leaf ? 1 : elements + 1) : VertexCut::kNever);
-      cut.isThere(v);
-    } else {
-      // Others keep results too, and may write to them; the rest is stored for this alone.
-      const bool result = results.count(value) != 0;
-      const bool may_be_saved = !isTensorList(value) && (!result || on_tape.count(value) != 0);
-      cut.cost(v, may_be_saved ? (result ? 1 : 2) * elements + 1 : VertexCut::kNever);
-      if (isCheap(node)) {
-        for (const Value* input : node->inputs()) {
-          if (!isFree(input)) cut.computes(numbers.at(input), v);
-        }
-      } else {
-        cut.isThere(v);
-      }
-    }
-    if (reads.count(value) != 0) cut.isRead(v);
-  }
-  std::vector<size_t> found;
-  if (!cut.find(found)) return false;
-  forward_results_.assign(body_->outputs().begin(), body_->outputs().end());
-  for (const size_t v : found) {
-    const Value* value = values[v];
-    saved_values_.push_back(value);
-    if (value->node()->kind() == prim::Param) {
-      saved_.push_back({Saved::Kind::Argument, value->offset()});
-    } else if (const auto result = results.find(value); result != results.end()) {
-      saved_.push_back({Saved::Kind::Result, result->second});
-    } else {
-      saved_.push_back({Saved::Kind::Result, forward_results_.size()});
-      forward_results_.push_back(value);
-    }
-  }
-  for (size_t i = 0; i < forward_results_.size(); ++i) {
-    if (i >= same_.size()) same_.emplace_back();
-    results_need_it_.push_back(needed_.count(forward_results_[i]) != 0 && !same_[i]);
-  }
-  return forward_results_.size() <= 64;
 }
 
 // The sizes that backward functions may ask for.
@@ -451,13 +380,14 @@ void RegionPlan::buildForward() {
   forward_ = unit_->createFunction("__torch__.forward", std::move(graph));
 }
 
-std::shared_ptr<const RegionPlan::Backward> RegionPlan::backward(uint64_t defined) const {
-  constexpr size_t kMost = 16;
+std::shared_ptr<const RegionPlan::Backward> RegionPlan::backward(Ends walk) const {
+  constexpr size_t kMost = 32;
+  walk = operators_->joined(walk);
   std::lock_guard lock(mutex_);
-  if (const auto known = backward_.find(defined); known != backward_.end()) return known->second;
-  std::shared_ptr<const Backward> made = build(defined);
+  if (const auto known = backward_.find(walk); known != backward_.end()) return known->second;
+  std::shared_ptr<const Backward> made = build(walk);
   WICK_ASSERT(made, "the gradient of a graph cannot be computed from what it saved");
-  if (backward_.size() < kMost) backward_.emplace(defined, made);
+  if (backward_.size() < kMost) backward_.emplace(walk, made);
   return made;
 }
 

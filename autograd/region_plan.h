@@ -15,13 +15,16 @@
 // formulas read.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "autograd/shared_results.h"
+#include "autograd/graph_operators.h"
+#include "autograd/saved_uses.h"
 #include "autograd/size_pattern.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
@@ -44,6 +47,10 @@ class RegionPlan {
     DimVector sizes;
     std::optional<IValue> value;
   };
+  // Who may write to arguments and results before a walk: bit i says that somebody may to number i.
+  struct Writes {
+    uint64_t arguments = 0, results = 0;
+  };
   // The numbers that a pattern is about, in the order of the arguments.
   static std::vector<int64_t> numbersOf(const std::vector<Input>& inputs);
   // `sizes`: of these numbers. Bit i of `mask`: argument i needs a gradient; of `leaves`: it is a
@@ -55,7 +62,7 @@ class RegionPlan {
   // dtype or sizes, or which results need gradients changes from iteration to iteration.
   static std::shared_ptr<const RegionPlan> make(const Graph& body, const std::vector<Input>& inputs,
                                                 const SizePattern& sizes, uint64_t mask,
-                                                uint64_t leaves,
+                                                uint64_t leaves, const Writes& writes,
                                                 std::optional<size_t> carried = std::nullopt);
 
   // How many there have been in the process.
@@ -89,8 +96,11 @@ class RegionPlan {
   // Whether a result of forward() comes from arguments that need gradients.
   bool needsGradient(size_t result) const { return results_need_it_[result]; }
   size_t numForwardResults() const { return results_need_it_.size(); }
-  // Of the results of forward().
-  const SharedResults& shared() const { return *shared_; }
+  // Of the body; its results are those of forward().
+  const GraphOperators& operators() const { return *operators_; }
+  // The same for the first iteration of a loop, where fewer arguments may need gradients.
+  const GraphOperators& operatorsAtFirst() const { return at_first_ ? *at_first_ : *operators_; }
+  const SavedUses& uses() const { return *uses_; }
   // The arguments that need gradients.
   const std::vector<size_t>& arguments() const { return arguments_; }
 
@@ -103,10 +113,13 @@ class RegionPlan {
     };
     std::vector<Parameter> parameters;
     std::vector<size_t> found;  // in arguments(): whose gradients it returns, as a tuple
+    SavedOfGraph::Passage passage;
   };
-  // Bit i of `defined`: there is a gradient of result i of forward(). Made when first asked for, and
-  // kept for some sets of results; a program decides how many it asks for.
-  std::shared_ptr<const Backward> backward(uint64_t defined) const;
+  // For a walk that brings gradients of results of forward() and wants those of arguments of the
+  // body. Made when first asked for, and kept for some walks; a program decides how many it asks for.
+  std::shared_ptr<const Backward> backward(Ends walk) const;
+  // The arguments that need gradients, as bits.
+  uint64_t argumentBits() const;
 
  private:
   RegionPlan() = default;
@@ -117,26 +130,40 @@ class RegionPlan {
   bool keepsTypes(size_t carried) const;
   bool findNeedsOfLoop(uint64_t mask, size_t carried);
   void findResults();
+  // autograd/region_saved.cpp:
   bool findSaved(uint64_t leaves);
+  bool findCut(uint64_t leaves, const std::unordered_set<const Value*>& stays,
+               std::vector<const Value*>& saved) const;
+  void addUncut(const GraphOperators& operators, std::vector<const Value*>& saved) const;
+  std::vector<const Value*> readWrongly(const GraphOperators& operators,
+                                        const std::vector<const Value*>& saved) const;
+  bool mayBeWritten(const Value* v) const;
+  bool isFree(const Value* v) const;
+  std::vector<const Value*> computedFrom(const Value* v) const;
+  std::function<bool(const Value*)> needs() const;
+  void findUses();
   void findNumbers();
   void addNumbers(const Value* sizes_of);
   // The symbol of an int that is a size.
   std::optional<int64_t> symbolOf(const Value* v) const;
   int64_t elementsOf(const Value* v) const;
   void buildForward();
-  std::shared_ptr<const Backward> build(uint64_t defined) const;
+  std::shared_ptr<const Backward> build(Ends walk) const;
   friend class RegionBackward;
 
   std::shared_ptr<Graph> body_;  // with the types of all values; sizes that differ are symbols
   std::unordered_map<const Value*, int64_t> elements_;     // in the first call
   std::unordered_map<const Value*, int64_t> int_symbols_;  // of ints that are sizes
   std::unordered_map<const Value*, bool> needed_;
+  std::optional<std::unordered_map<const Value*, bool>> needed_at_first_;  // of a loop
   std::vector<Saved> saved_;
   std::vector<const Value*> saved_values_;     // in the body
   std::vector<const Value*> forward_results_;  // in the body
   std::vector<bool> results_need_it_;
   std::vector<std::optional<Same>> same_;
-  std::unique_ptr<const SharedResults> shared_;
+  std::unique_ptr<const GraphOperators> operators_, at_first_;
+  std::unique_ptr<const SavedUses> uses_;
+  Writes writes_;
   std::vector<size_t> arguments_;
   std::vector<Number> numbers_;
   std::vector<int64_t> symbols_;                               // of each of numbers_
@@ -144,7 +171,7 @@ class RegionPlan {
   std::shared_ptr<CompilationUnit> unit_;
   GraphFunction* forward_ = nullptr;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<uint64_t, std::shared_ptr<const Backward>> backward_;
+  mutable std::unordered_map<Ends, std::shared_ptr<const Backward>, HashOfEnds> backward_;
 };
 
 }  // namespace wick::autograd

@@ -70,7 +70,7 @@ std::shared_ptr<const RegionPlan> RegionPlans::planFor(const IValue* arguments, 
   }
   const SizePattern exactly = patternOf(call.numbers);
   const auto make = [&](const SizePattern& sizes) {
-    return RegionPlan::make(*body_, inputs, sizes, mask, call.leaves, carried_);
+    return RegionPlan::make(*body_, inputs, sizes, mask, call.leaves, writes_, carried_);
   };
   if (known == kinds_.end()) {
     // Programs that meet more at one place run the others on the tape: each plan is code.

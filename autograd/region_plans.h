@@ -13,9 +13,9 @@ namespace wick::autograd {
 class RegionPlans {
  public:
   // `carried`: see RegionPlan::make(). The number of the iteration may be any.
-  explicit RegionPlans(std::shared_ptr<const Graph> body,
-                       std::optional<size_t> carried = std::nullopt)
-      : body_(std::move(body)), carried_(carried) {}
+  RegionPlans(std::shared_ptr<const Graph> body, const RegionPlan::Writes& writes,
+              std::optional<size_t> carried = std::nullopt)
+      : body_(std::move(body)), writes_(writes), carried_(carried) {}
   // Bit i of `mask`: argument i needs a gradient. Null when there is none for these arguments.
   std::shared_ptr<const RegionPlan> planFor(const IValue* arguments, size_t n, uint64_t mask);
 
@@ -35,6 +35,7 @@ class RegionPlans {
   };
 
   const std::shared_ptr<const Graph> body_;
+  const RegionPlan::Writes writes_;
   const std::optional<size_t> carried_;
   std::mutex mutex_;
   std::vector<Kind> kinds_;

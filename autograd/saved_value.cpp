@@ -1,5 +1,7 @@
 #include "autograd/saved_value.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/grad_mode.h"
 
@@ -56,21 +58,40 @@ SavedValue SavedValue::result(const IValue& value, uint32_t index) {
   return saved;
 }
 
+bool SavedValue::isStale() const {
+  if (value_.isTensor()) return value_.toTensor().storage()->version() != version_;
+  return std::ranges::any_of(elements_, [](const SavedValue& e) { return e.isStale(); });
+}
+
+void SavedValue::check(const std::string& made_by, int64_t index) const {
+  for (const SavedValue& e : elements_) e.check();
+  if (!isStale()) return;
+  const Tensor t = value_.toTensor();
+  throwRuntimeError(
+      "one of the variables needed for gradient computation has been modified by an inplace "
+      "operation: [{}]{} is at version {}; expected version {} instead.",
+      t.describe(),
+      made_by.empty() ? "" : fmt::format(", which is output {} of {},", index, made_by),
+      t.storage()->version(), version_);
+}
+
+SavedValue SavedValue::release() {
+  SavedValue gone;
+  gone.released_ = true;
+  std::swap(gone, *this);
+  return gone;
+}
+
 IValue SavedValue::unpack(Node& node) const {
   if (!elements_.empty()) {
     std::vector<IValue> values;
     for (const SavedValue& e : elements_) values.push_back(e.unpack(node));
     return IValue(makeList(value_.toList().element_type, std::move(values)));
   }
+  WICK_CHECK(!released_, "{}", kAlreadyReleased);
   if (!value_.isTensor()) return value_;
+  if (isStale()) check(result_ >= 0 ? node.name() : "", result_);
   const Tensor t = value_.toTensor();
-  const uint32_t now = t.storage()->version();
-  WICK_CHECK(now == version_,
-             "one of the variables needed for gradient computation has been modified by an inplace "
-             "operation: [{}]{} is at version {}; expected version {} instead.",
-             t.describe(),
-             result_ >= 0 ? fmt::format(", which is output {} of {},", result_, node.name()) : "",
-             now, version_);
   if (!gradEnabled()) return value_;
   if (result_ >= 0)
     return IValue(withHistory(t, {Ref<Node>(&node), static_cast<uint32_t>(result_)}));
@@ -81,9 +102,7 @@ void SavedValues::release() {
   std::vector<SavedValue> dropped;  // without the mutex
   std::lock_guard lock(mutex_);
   for (SavedValue& s : values_) {
-    if (!s.isTensor()) continue;
-    dropped.push_back(std::exchange(s, SavedValue()));
-    released_ = true;
+    if (s.isTensor()) dropped.push_back(s.release());
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,16 +29,26 @@ class SavedValue {
   static SavedValue result(const IValue& value, uint32_t index);
 
   // The value again, with its history when gradients are recorded now. `node` is who saved it.
+  // RuntimeError when it was let go of.
   IValue unpack(Node& node) const;
   bool isTensor() const { return value_.isTensor() || !elements_.empty(); }
+  // Whether memory was written to since the value was saved.
+  bool isStale() const;
+  // Throws RuntimeError when it is stale. `made_by`: the node whose result `index` it is; empty for
+  // an argument.
+  void check(const std::string& made_by = "", int64_t index = 0) const;
+  // Lets go of a tensor. Returns it, to be destroyed.
+  SavedValue release();
+  bool isReleased() const { return released_; }
 
  private:
   static SavedValue argument(const IValue& value, int depth, size_t& parts);
 
   IValue value_;
-  Edge edge_;                         // of a tensor that was an argument
-  int64_t result_ = -1;               // of a tensor that was a result: which
-  uint32_t version_ = 0;              // of its memory
+  Edge edge_;             // of a tensor that was an argument
+  int64_t result_ = -1;   // of a tensor that was a result: which
+  uint32_t version_ = 0;  // of its memory
+  bool released_ = false;
   std::vector<SavedValue> elements_;  // of a list of tensors
 };
 
@@ -56,10 +67,7 @@ class SavedValues {
   template <class F>
   void read(Node& node, F&& f) const {
     std::lock_guard lock(mutex_);
-    f([&](size_t i) {
-      WICK_CHECK(!released_, "{}", kAlreadyReleased);
-      return values_[i].unpack(node);
-    });
+    f([&](size_t i) { return values_[i].unpack(node); });
   }
   // Lets go of the tensors.
   void release();
@@ -67,7 +75,6 @@ class SavedValues {
  private:
   mutable std::mutex mutex_;
   std::vector<SavedValue> values_;
-  bool released_ = false;
 };
 
 }  // namespace wick::autograd

@@ -16,6 +16,7 @@
 
 namespace wick::autograd {
 
+class GraphNode;
 class Leaf;
 class Node;
 
@@ -52,6 +53,9 @@ class Node : public RefCounted {
     releaseSaved();
     return results;
   }
+
+  // Itself when it stands for several operators.
+  virtual GraphNode* asGraph() { return nullptr; }
 
   const std::vector<Edge>& next() const { return next_; }
   void setNext(std::vector<Edge> next);
@@ -107,6 +111,27 @@ class Node : public RefCounted {
   std::unique_ptr<Waiting> waiting_;
   const uint64_t sequence_;
   int64_t held_ = 0;  // bytes
+};
+
+// A node that stands for all operators of a graph. Walks treat each of its results as if the operators
+// were on the tape one by one.
+class GraphNode : public Node {
+ public:
+  GraphNode* asGraph() final { return this; }
+  // Says for each edge of next() whether a walk wants the gradient along it; null: for all.
+  using Wanted = const std::vector<bool>*;
+  // Returns for each result whether its gradient flows to a wanted edge.
+  virtual std::vector<bool> resultsLeadingTo(const std::vector<bool>& wanted) const = 0;
+  // apply(), as far as it is wanted. `last`: the operators that the walk comes through give up what
+  // they saved.
+  virtual std::vector<Tensor> applyFor(const std::vector<Tensor>& gradients, Wanted wanted,
+                                       bool last) = 0;
+  std::vector<Tensor> apply(const std::vector<Tensor>& gradients) final {
+    return applyFor(gradients, nullptr, /*last=*/false);
+  }
+  std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) final {
+    return applyFor(gradients, nullptr, /*last=*/true);
+  }
 };
 
 // The end of the tape at a leaf. It keeps the leaf's gradient, so that neither keeps the other.
