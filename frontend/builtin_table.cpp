@@ -367,6 +367,8 @@ constexpr Entry kModules[] = {
     {"ops.wick", "wick::"},
     {"ops.quantized", "quantized::"},
     {"torch.ops.quantized", "quantized::"},
+    {"ops.prepacked", "prepacked::"},
+    {"torch.ops.prepacked", "prepacked::"},
     {"torch.ops.torchvision", "torchvision::"},
     {"torch.ops.torchaudio", "torchaudio::"},
     {"torch.classes", ""},

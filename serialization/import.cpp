@@ -251,13 +251,12 @@ std::shared_ptr<ArchiveReader> openModule(const Bytes& file, const std::string& 
 }
 
 constexpr const char* kMobileAdvice =
-    "optimize_for_mobile has put operators of PyTorch's mobile libraries into the module, which "
-    "Wick "
-    "lacks; save it as it was before: torch.jit.script(module).save(\"model.pt\")";
+    "optimize_for_mobile has put operators for Vulkan or Metal into the module, which Wick lacks; "
+    "save it as it was before: torch.jit.script(module).save(\"model.pt\")";
 
 bool namesMobileOperators(std::string_view message) {
   for (const std::string_view name :
-       {"prepacked::", "classes.xnnpack", "vulkan_prepack::", "metal_prepack::"}) {
+       {"vulkan_prepack::", "metal_prepack::", "classes.vulkan", "classes.metal"}) {
     if (message.find(name) != std::string_view::npos) return true;
   }
   return false;

@@ -221,14 +221,14 @@ TEST(FileKindTest, DamagedArchivesKeepTheirOwnErrors) {
   EXPECT_THAT(errorOf([&] { loadValue(half, "half.pt", {}); }), HasSubstr("is the file complete?"));
 }
 
-TEST(FileKindTest, ModulesThatWereChangedForMobileSayWhatToDo) {
+TEST(FileKindTest, ModulesThatWereChangedForVulkanSayWhatToDo) {
   const std::string constants =
       "\x80\x02"
-      "c__torch__.torch.classes.xnnpack\nConv2dOpContext\n.";
+      "c__torch__.torch.classes.vulkan\nConv2dPackedContext\n.";
   EXPECT_THAT(errorOf([&] {
                 loadModule(bytesOf(changed({{"constants.pkl", constants}})), "m.ptl");
               }),
-              AllOf(HasSubstr("xnnpack.Conv2dOpContext"), HasSubstr("optimize_for_mobile"),
+              AllOf(HasSubstr("vulkan.Conv2dPackedContext"), HasSubstr("optimize_for_mobile"),
                     HasSubstr("save it as it was before")));
 }
 
