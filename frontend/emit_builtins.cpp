@@ -205,6 +205,9 @@ SugaredValuePtr Emitter::emitSum(const SourceRange& range, std::vector<Argument>
     Value* from = start->asValue(range, fn_);
     return simple(emitBinary(range, '+', NamedValue(range, from), NamedValue(range, total)));
   }
+  if (!start && element->kind() == TypeKind::Tensor) {
+    return callGeneric(range, "sum_of_tensors", {simple(list)});
+  }
   if (!start) return simple(builtin(range, Symbol::aten("sum"), {list}));
   return callGeneric(range, "sum_from", {simple(list), start});
 }

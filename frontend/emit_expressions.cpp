@@ -123,6 +123,7 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
     return constant(IValue(negate ? -number.asComplex() : number.asComplex()));
   }
   Value* value = emitExpr(operand);
+  if (value->type()->kind() == TypeKind::Bool) value = asInt(expr.range(), value);
   NamedValue arg(operand.range(), value);
   switch (expr.kind()) {
     case TK_UNARY_MINUS:
@@ -143,6 +144,38 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
 }
 
 namespace {
+
+// Whether a boolean operand means the number 0 or 1, as it does in Python beside another number. The bitwise
+// operators make a boolean of two.
+bool takesBoolsAsInts(int op, const TypePtr& left, const TypePtr& right) {
+  const auto isBool = [](const TypePtr& t) { return t->kind() == TypeKind::Bool; };
+  const auto isNumber = [](const TypePtr& t) { return t->isSubtypeOf(*types::Number()); };
+  const bool bools = isBool(left) || isBool(right);
+  if (!bools || !(isBool(left) || isNumber(left)) || !(isBool(right) || isNumber(right)))
+    return false;
+  switch (op) {
+    case '&':
+    case '|':
+    case '^':
+      return !(isBool(left) && isBool(right));
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '<':
+    case '>':
+    case TK_LE:
+    case TK_GE:
+    case TK_POW:
+    case TK_FLOOR_DIV:
+    case TK_LSHIFT:
+    case TK_RSHIFT:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // "2.5+1.j" is one number, as it was when it was printed.
 std::optional<std::complex<double>> complexLiteral(int op, const Value* lhs, const Value* rhs) {
@@ -193,6 +226,12 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
     return graph_.insertNode(n)->output();
   }
   if (Value* compared = emitValueComparison(range, op, lhs.value, rhs.value)) return compared;
+  if (takesBoolsAsInts(op, lhs.type(), rhs.type())) {
+    const auto number = [&](const NamedValue& v) {
+      return v.type()->kind() == TypeKind::Bool ? NamedValue(v.range, asInt(range, v.value)) : v;
+    };
+    return emitBinary(range, op, number(lhs), number(rhs));
+  }
   if (op == '|' && left == TypeKind::Dict && sameType(lhs.type(), rhs.type())) {
     Value* merged = builtin(range, Symbol::aten("copy"), {lhs.value});
     builtin(range, Symbol::aten("update"), {merged, rhs.value});
@@ -211,6 +250,10 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
   }
   if (!found->method) return builtin(range, name, {lhs.value, rhs.value});
   return emitMagic(range, fn_, found->method, name, {lhs, rhs});
+}
+
+Value* Emitter::asInt(const SourceRange& range, Value* flag) {
+  return builtin(range, Symbol::aten("Int"), {flag});
 }
 
 Value* Emitter::emitTupleAdd(Value* lhs, Value* rhs) {

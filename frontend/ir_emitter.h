@@ -175,6 +175,8 @@ class Emitter {
   Value* emitConst(const Const& expr);
   Value* emitUnary(const UnaryOp& expr);
   Value* emitBinary(const BinOp& expr);
+  // Returns the number 0 or 1 for a boolean.
+  Value* asInt(const SourceRange& range, Value* flag);
   Value* emitBinary(const SourceRange& range, int op, const NamedValue& lhs, const NamedValue& rhs);
   Value* emitValueComparison(const SourceRange& range, int op, Value* lhs, Value* rhs);
   Value* emitTupleAdd(Value* lhs, Value* rhs);

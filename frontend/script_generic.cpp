@@ -50,6 +50,13 @@ def sum_from(values, start):
     for v in values:
         total = total + v
     return total
+def sum_of_tensors(values):
+    if len(values) == 0:
+        return torch.tensor(0)
+    total = 0 + values[0]
+    for i in range(1, len(values)):
+        total = total + values[i]
+    return total
 def any_of(values):
     found = False
     for v in values:

@@ -82,7 +82,9 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
              "Output annotation list dimension and runtime tensor dimension must match for "
              "tolist(): a list of depth {} from {}",
              depth, t.describe());
-  bool fits = kind == 1   ? isFloating(t.dtype())
+  // PyTorch takes no integers but those of 64 bits.
+  bool fits = kind == 0   ? isIntegral(t.dtype(), /*include_bool=*/false)
+              : kind == 1 ? isFloating(t.dtype())
               : kind == 3 ? isComplex(t.dtype())
                           : t.dtype() == expected;
   WICK_CHECK(fits,
