@@ -10,6 +10,7 @@
 #include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 #include "passes/peephole_rules.h"
+#include "passes/stride_uses.h"
 
 namespace wick {
 
@@ -90,6 +91,8 @@ bool Peephole::tensorArithmetic(Node* n) {
     identity = n->inputs().size() == 2 && isScalarConstant(n->input(1), 1.0);
   }
   if (!identity || identityIsObserved(n->output())) return false;
+  // The result lies densely, whatever its argument does.
+  if (!liesDensely(n->input(0)) && !isReadByElement(n->output())) return false;
   return aliases_.safeToChangeAliasing(n->output(), n->input(0)) && replaceWith(n, n->input(0));
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "ir/shape_facts.h"
 #include "passes/node_traits.h"
@@ -58,6 +60,11 @@ bool splitsLastDim(const Node* n) {
   return true;
 }
 
+bool isByElement(const Node* n) {
+  const Operator* op = n->maybeOperator();
+  return op && op->form() == Operator::Form::Base && op->record().scalar;
+}
+
 bool tolerates(const Value* v, int depth) {
   if (depth > kMaxDepth || v->uses().size() > kMaxUsers) return false;
   return std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& use) {
@@ -77,6 +84,28 @@ bool tolerates(const Value* v, int depth) {
 
 bool toleratesLongerRows(const Value* v) {
   return tolerates(v, 0);
+}
+
+bool isReadByElement(const Value* v) {
+  return std::ranges::all_of(v->uses(), [](const Use& use) { return isByElement(use.user); });
+}
+
+bool liesDensely(const Value* v) {
+  if (isByElement(v->node())) return true;
+  const TensorFacts* facts = factsOf(v);
+  if (!facts || !facts->sizes || !facts->strides) return false;
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride and size
+  for (size_t d = 0; d < facts->sizes->size(); ++d) {
+    const std::optional<int64_t>& size = (*facts->sizes)[d];
+    if (!size || *size < 0) return false;
+    if (*size != 1) dims.emplace_back((*facts->strides)[d], *size);
+  }
+  std::ranges::sort(dims);
+  int64_t reach = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != reach || __builtin_mul_overflow(reach, size, &reach)) return false;
+  }
+  return true;
 }
 
 }  // namespace wick

@@ -11,4 +11,10 @@ namespace wick {
 // that are not known to do so.
 bool toleratesLongerRows(const Value* v);
 
+// Returns whether all users compute each element of their results from one element of the value.
+bool isReadByElement(const Value* v);
+
+// Returns whether the elements are known to fill their memory without gaps or overlap.
+bool liesDensely(const Value* v);
+
 }  // namespace wick

@@ -79,6 +79,28 @@ TEST_F(Lazy, WhatNobodyNeedsIsNotComputed) {
 
 // Whether a write over a part of what is read is refused depends on sizes, strides and offsets,
 // those of dimensions of one element too.
+// A product with one is an expanded gradient itself when nobody looks at its strides; as_strided does.
+TEST_F(Lazy, GradientsOfWrittenViewsLieDensely) {
+  const Program program = compile(R"(
+def main(zeros: Tensor):
+    xx = (torch.arange(12, dtype=torch.float64).view(3, 4).to(zeros.device)).requires_grad_()
+    yy = (torch.arange(12.0).view(3, 4).to(zeros.device)).requires_grad_()
+    mask = xx > 0
+    bx = xx.clone()
+    by = yy.clone()
+    by[mask] = 1.0
+    bx.view(-1)[-2:].mul_(2.0)
+    bx = bx * 1.0
+    s = bx.double().sum() + (by.double() * 2).sum()
+    s.backward()
+    return xx.grad
+)");
+  const Tensor lazy_zeros = Tensor::zeros({1}, DType::Float).to(Device{kLazy, -1});
+  const IValue found = program.call("main", {lazy_zeros});
+  const IValue expected = program.call("main", {Tensor::zeros({1}, DType::Float)});
+  EXPECT_EQ(IValue(found.toTensor().to(Device())).repr(), expected.repr());
+}
+
 TEST_F(Lazy, OverlappingWritesAreRefusedWhereEagerOnesAre) {
   static const OperatorHandle kAdd("aten::add_", "Tensor"), kOut("aten::mul", "out"),
       kProduct("aten::addcmul_", ""), kCopy("aten::copy_", ""), kMaximum("aten::maximum", "out"),

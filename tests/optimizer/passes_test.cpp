@@ -340,6 +340,25 @@ const std::vector<Case>& cases() {
   %m : Tensor = aten::mul(%v, %u)
   return (%a, %b, %d, %m)
 )"},
+      {"Peephole_ProductsWithOneWhoseStridesMatter", simplifyPeepholes,
+       R"(graph(%x : Float(1, device=cpu), %y : Float(3, 4, strides=[4, 1], device=cpu)):
+  %sizes : int[] = prim::Constant[value=[3, 4]]()
+  %two : int[] = prim::Constant[value=[2]]()
+  %ones : int[] = prim::Constant[value=[1]]()
+  %ten : int = prim::Constant[value=10]()
+  %one : float = prim::Constant[value=1.]()
+  %no : bool = prim::Constant[value=0]()
+  %e : Float(3, 4, device=cpu) = aten::expand(%x, %sizes, %no)
+  %a : Float(3, 4, device=cpu) = aten::mul(%e, %one) # CHECK: aten::mul(%e, %one)
+  %b : Float(2, device=cpu) = aten::as_strided(%a, %two, %ones, %ten)
+  %c : Float(2, device=cpu) = aten::neg(%b)
+  %d : Float(3, 4, device=cpu) = aten::mul(%e, %one) # CHECK-NOT: %d
+  %f : Float(3, 4, device=cpu) = aten::neg(%d)
+  %g : Float(3, 4, device=cpu) = aten::mul(%y, %one) # CHECK-NOT: %g
+  %h : Float(2, device=cpu) = aten::as_strided(%g, %two, %ones, %ten)
+  %i : Float(2, device=cpu) = aten::neg(%h)
+  return (%c, %f, %i)
+)"},
       // ---- loops ----
       {"UnrollLoops_EarlyEndsAndLongLoopsStay", unrollLoops, R"(graph(%c : bool, %x : Tensor):
   # CHECK: prim::Loop(%2
