@@ -111,12 +111,15 @@ Tensor prelu(const Tensor& self, const Tensor& weight, Out out) {
 // A tensor of the sizes of `self` whose elements are 1 / (1 - p) with probability 1 - p and 0
 // otherwise. They are drawn row by row, whatever order those of `self` lie in.
 Tensor dropoutNoise(const Tensor& self, double p) {
-  Tensor keep = Tensor::empty(self.sizes(), DType::Float);
+  const bool wide = self.dtype() == DType::Double || self.dtype() == DType::ComplexDouble;
+  const Tensor keep = Tensor::empty(self.sizes(), wide ? DType::Double : DType::Float);
   GeneratorObject& generator = defaultGenerator();
-  float* values = static_cast<float*>(keep.rawData());
-  for (int64_t i = 0; i < keep.numel(); ++i) {
-    values[i] = generator.uniformDouble() < 1 - p ? 1.0f : 0.0f;
-  }
+  dispatch<kFloats>("dropout", keep.dtype(), [&]<class T>() {
+    T* values = static_cast<T*>(keep.rawData());
+    for (int64_t i = 0; i < keep.numel(); ++i) {
+      values[i] = generator.uniformDouble() < 1 - p ? T{1} : T{0};
+    }
+  });
   return pointwise(kScalar<TrueDiv>, nullptr, keep, Scalar(1 - p)).to(self.dtype());
 }
 Tensor dropout(const Tensor& input, double p, bool train, Out out) {
