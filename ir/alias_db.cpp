@@ -163,19 +163,18 @@ void AliasDb::collectWrites(const Node* node, std::vector<Location>& out) const 
   }
 }
 
-void AliasDb::collectReads(const Node* node, std::vector<Location>& out) const {
+bool AliasDb::collectReads(const Node* node, std::vector<Location>& out) const {
   static const Symbol kGrad = Symbol::aten("grad"), kBackward = Symbol::aten("backward");
   for (const Value* v : node->inputs()) {
     out.insert(out.end(), reachable(v).begin(), reachable(v).end());
   }
   // A walk back reads what the operators kept that it comes through: any tensor's memory.
-  if (node->kind() == kGrad || node->kind() == kBackward) {
-    for (size_t l = 0; l < numLocations(); ++l) out.push_back(static_cast<Location>(l));
-  }
+  bool all = node->kind() == kGrad || node->kind() == kBackward;
   for (const Block* b : node->blocks()) {
-    for (const Node* n : b->nodes()) collectReads(n, out);
-    collectReads(b->returnNode(), out);
+    for (const Node* n : b->nodes()) all |= collectReads(n, out);
+    all |= collectReads(b->returnNode(), out);
   }
+  return all;
 }
 
 bool AliasDb::hasOrderedEffects(const Node* node) const {

@@ -113,7 +113,8 @@ class AliasDb {
   bool isWritten(Location l) const;
   bool anyWritten(MemoryDag::Locations locations, uint32_t handle) const;
   void collectWrites(const Node* node, std::vector<Location>& out) const;
-  void collectReads(const Node* node, std::vector<Location>& out) const;
+  // Returns whether the node may read all memory.
+  bool collectReads(const Node* node, std::vector<Location>& out) const;
   enum class Side { Before, After };
   bool tryMove(Node* node, Node* point, Side side, bool dry_run);
   friend class WorkingSet;

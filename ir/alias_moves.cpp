@@ -26,7 +26,7 @@ class WorkingSet {
     db_.collectWrites(n, locations);
     written_.insert(locations.begin(), locations.end());
     locations.clear();
-    db_.collectReads(n, locations);
+    reads_all_ |= db_.collectReads(n, locations);
     read_.insert(locations.begin(), locations.end());
     effects_ |= db_.hasOrderedEffects(n);
     leaves_ |= mayLeave(n);
@@ -50,12 +50,13 @@ class WorkingSet {
     if ((leaves_ && db_.writes(n)) || (!written_.empty() && mayLeave(n))) return true;
     std::vector<AliasDb::Location> locations;
     db_.collectWrites(n, locations);
+    if (reads_all_ && !locations.empty()) return true;
     for (AliasDb::Location l : locations) {
       if (read_.count(l) != 0 || written_.count(l) != 0) return true;
     }
     if (written_.empty()) return false;
     locations.clear();
-    db_.collectReads(n, locations);
+    if (db_.collectReads(n, locations)) return true;
     return std::any_of(locations.begin(), locations.end(),
                        [&](AliasDb::Location l) { return written_.count(l) != 0; });
   }
@@ -105,6 +106,7 @@ class WorkingSet {
   std::unordered_set<const Value*> defined_;
   std::unordered_set<AliasDb::Location> read_;
   std::unordered_set<AliasDb::Location> written_;
+  bool reads_all_ = false;
   bool effects_ = false;
   bool leaves_ = false;
 };

@@ -240,8 +240,10 @@ class JointGraphs {
     for (const Node* n = region->next(); n != node; n = n->next()) {
       if (n != call.outputs && !mayPass(region, n)) return;
     }
+    // Written memory must be known by the node that writes to it.
+    const bool writes = aliases_->writes(region) || aliases_->writes(node);
     replace(region, node, call);
-    aliases_.reset();
+    if (writes) aliases_.reset();
   }
 
   // Whether the region may run behind the node, which stands behind it.
@@ -270,13 +272,20 @@ class JointGraphs {
     for (Value* v : region->outputs()) {
       const bool others = std::ranges::any_of(
           v->uses(), [&](const Use& use) { return use.user != node && use.user != call.outputs; });
-      if (others) joint.handOut(v);
+      if (others) handOut(joint, v);
     }
-    for (Value* v : node->outputs()) joint.handOut(v);
+    for (Value* v : node->outputs()) handOut(joint, v);
     joint.node->setAttribute(attr::Subgraph, joint.body);
-    node->destroy();
-    if (call.outputs) call.outputs->destroy();
-    region->destroy();
+    for (Node* gone : {node, call.outputs, region}) {
+      if (!gone) continue;
+      aliases_->removeNode(gone);
+      gone->destroy();
+    }
+  }
+
+  void handOut(Outline& joint, Value* v) {
+    joint.handOut(v);
+    aliases_->addAlias(joint.node->outputs().back(), v);
   }
 
   Graph& graph_;
