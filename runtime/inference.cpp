@@ -23,6 +23,7 @@
 #include "passes/fuse_epilogues.h"
 #include "passes/inline_calls.h"
 #include "passes/join_linears.h"
+#include "passes/keep_row_major.h"
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
 #include "passes/raised_conditions.h"
@@ -294,6 +295,7 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   simplifyForInference(*graph, self, for_any_rank);
   formAttention(*graph);
   fuseEpilogues(*graph);
+  keepRowMajor(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);
   ensureTeam(numThreads());
