@@ -601,8 +601,10 @@ void defineVerbs(CLI::App& app, Options& options) {
   CLI::App* completions =
       app.add_subcommand("completions", "print the completions of commands for a shell");
   completions->add_option("shell", options.shell, "bash, zsh or fish")
-      ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completions->add_option(
+      "--of", options.file,
+      "print the names of this file's methods or functions instead, one a line");
   completions->callback([&options] { options.verb = completionsVerb; });
   app.add_subcommand("devices", "list the devices that programs can run on")->callback([&options] {
     options.verb = devicesVerb;

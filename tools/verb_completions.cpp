@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "tools/loaded_file.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -28,6 +29,22 @@ std::string described(const std::string& text) {
   return out;
 }
 
+// Prints the names of the methods or functions of the first file among its arguments: of bash and zsh.
+constexpr const char* kNamesFunction =
+    "_torchscript_cli_names() {\n"
+    "  local file\n"
+    "  for file in \"$@\"; do\n"
+    "    case $file in\n"
+    "      *.pt|*.pth|*.py|*.ptl) [ -f \"$file\" ] && torchscript-cli completions --of \"$file\" "
+    "2>/dev/null && return ;;\n"
+    "    esac\n"
+    "  done\n"
+    "}\n";
+
+bool isNameFlag(const std::string& flag) {
+  return flag == "--method" || flag == "--function";
+}
+
 std::string bashCompletions(const std::vector<VerbWords>& verbs) {
   std::string names;
   std::string cases;
@@ -39,6 +56,7 @@ std::string bashCompletions(const std::vector<VerbWords>& verbs) {
   }
   return fmt::format(
       "# Completions of torchscript-cli for bash.\n"
+      "{}"
       "_torchscript_cli() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} flags=''\n"
       "  COMPREPLY=()\n"
@@ -46,6 +64,12 @@ std::string bashCompletions(const std::vector<VerbWords>& verbs) {
       "    mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$word\")\n"
       "    return\n"
       "  fi\n"
+      "  case ${{COMP_WORDS[COMP_CWORD - 1]}} in\n"
+      "    --method|--function)\n"
+      "      mapfile -t COMPREPLY < <(compgen -W \"$(_torchscript_cli_names "
+      "\"${{COMP_WORDS[@]}}\")\" -- \"$word\")\n"
+      "      return ;;\n"
+      "  esac\n"
       "  case ${{COMP_WORDS[1]}} in\n"
       "{}"
       "  esac\n"
@@ -55,7 +79,7 @@ std::string bashCompletions(const std::vector<VerbWords>& verbs) {
       "  esac\n"
       "}}\n"
       "complete -o filenames -F _torchscript_cli torchscript-cli\n",
-      names, cases);
+      kNamesFunction, names, cases);
 }
 
 std::string zshCompletions(const std::vector<VerbWords>& verbs) {
@@ -65,13 +89,16 @@ std::string zshCompletions(const std::vector<VerbWords>& verbs) {
     names += fmt::format("    '{}:{}'\n", verb.name, described(verb.help));
     cases += fmt::format("    {})\n      _arguments \\\n", verb.name);
     for (const auto& [flag, help] : verb.flags) {
-      cases += fmt::format("        '*{}[{}]' \\\n", flag, described(help));
+      const char* const value =
+          isNameFlag(flag) ? ":name:{compadd -- $(_torchscript_cli_names $words)}" : "";
+      cases += fmt::format("        '*{}[{}]{}' \\\n", flag, described(help), value);
     }
     cases += "        '*:file:_files'\n      ;;\n";
   }
   return fmt::format(
       "#compdef torchscript-cli\n"
       "# Completions of torchscript-cli for zsh.\n"
+      "{}"
       "_torchscript_cli() {{\n"
       "  local -a verbs\n"
       "  verbs=(\n{}  )\n"
@@ -87,7 +114,7 @@ std::string zshCompletions(const std::vector<VerbWords>& verbs) {
       "  esac\n"
       "}}\n"
       "_torchscript_cli \"$@\"\n",
-      names, cases);
+      kNamesFunction, names, cases);
 }
 
 // For single quotes of fish, where a backslash means something, too.
@@ -101,7 +128,15 @@ std::string quotedForFish(const std::string& text) {
 }
 
 std::string fishCompletions(const std::vector<VerbWords>& verbs) {
-  std::string text = "# Completions of torchscript-cli for fish.\n";
+  std::string text =
+      "# Completions of torchscript-cli for fish.\n"
+      "function __torchscript_cli_names\n"
+      "  for file in (commandline -opc)\n"
+      "    if string match -qr '\\.(pt|pth|py|ptl)$' -- $file; and test -f $file\n"
+      "      torchscript-cli completions --of $file 2>/dev/null; and return\n"
+      "    end\n"
+      "  end\n"
+      "end\n";
   for (const VerbWords& verb : verbs) {
     text += fmt::format("complete -c torchscript-cli -f -n __fish_use_subcommand -a {} -d '{}'\n",
                         verb.name, quotedForFish(verb.help));
@@ -109,8 +144,9 @@ std::string fishCompletions(const std::vector<VerbWords>& verbs) {
   for (const VerbWords& verb : verbs) {
     for (const auto& [flag, help] : verb.flags) {
       text += fmt::format(
-          "complete -c torchscript-cli -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
-          verb.name, flag.substr(2), quotedForFish(help));
+          "complete -c torchscript-cli -n '__fish_seen_subcommand_from {}' -l {} -d '{}'{}\n",
+          verb.name, flag.substr(2), quotedForFish(help),
+          isNameFlag(flag) ? " -x -a '(__torchscript_cli_names)'" : "");
     }
   }
   return text;
@@ -119,6 +155,14 @@ std::string fishCompletions(const std::vector<VerbWords>& verbs) {
 }  // namespace
 
 void completionsVerb(const Options& options) {
+  if (!options.file.empty()) {
+    const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
+    std::string names;
+    for (const GraphFunction* function : program.functions({})) names += function->name() + "\n";
+    print(names);
+    return;
+  }
+  if (options.shell.empty()) throw CommandLineError("completions: expected bash, zsh or fish");
   const std::vector<VerbWords> verbs = listVerbs();
   print(options.shell == "bash"  ? bashCompletions(verbs)
         : options.shell == "zsh" ? zshCompletions(verbs)

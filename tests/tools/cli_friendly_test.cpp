@@ -1,4 +1,5 @@
 // What torchscript-cli does for people at a terminal, and for programs that read what it prints.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -414,6 +415,28 @@ TEST(FriendlyCliTest, CompletionsKnowEveryCommand) {
     }
   }
   EXPECT_EQ(cli({"completions", "tcsh"}).code, 2);
+  EXPECT_EQ(cli({"completions"}).code, 2);
+}
+
+// Bash asks the program for the names that may follow --method.
+TEST(FriendlyCliTest, CompletionsKnowTheMethodsOfAFile) {
+  EXPECT_EQ(cli({"completions", "--of", kDigits}).out, "forward\n");
+  EXPECT_NE(cli({"completions", "--of", "no_such_file.pt"}).code, 0);
+  const std::string script = temporary("names.sh");
+  std::ofstream(script)
+      << cli({"completions", "bash"}).out
+      << "torchscript-cli() { [ \"$3\" = model.pt ] && printf 'forward\\nencode\\n'; }\n"
+         "cd \"$1\" && touch model.pt\n"
+         "COMP_WORDS=(torchscript-cli run model.pt --method e) COMP_CWORD=4\n"
+         "_torchscript_cli\n"
+         "echo \"${COMPREPLY[*]}\"\n";
+  const std::string folder = std::filesystem::path(script).parent_path().string();
+  FILE* const pipe = popen(fmt::format("bash '{}' '{}'", script, folder).c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  char text[200] = "";
+  EXPECT_NE(fgets(text, sizeof text, pipe), nullptr);
+  pclose(pipe);
+  EXPECT_STREQ(text, "encode\n");
 }
 
 }  // namespace
