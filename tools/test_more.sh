@@ -72,6 +72,8 @@ step_random() {
     bazel-bin/tests/codegen/check_fusion 1000 1 reductions && bazel-bin/tests/autograd/check_gradients 2000 &&
     bazel-bin/tests/native/compare_native 2000 &&
     WICK_GRAPHS_COUNT=300 bazel-bin/tests/autograd/autograd_test --gtest_filter=Graphs.AgreeOnRandomRegions &&
+    WICK_WALKS_COUNT=2000 bazel-bin/tests/autograd/autograd_test --gtest_filter=Walks.EndAsOnTheTape &&
+    WICK_STRANGERS_COUNT=300 bazel-bin/tests/strangers/strangers_test &&
     WICK_LAZY_COUNT=2000 bazel-bin/tests/lazy/random_test
 }
 
