@@ -218,7 +218,7 @@ class Walk {
         const Tensor gradient = fitted(results[i], edge.node->shapes().at(edge.index), node.name());
         if (!catchAtEnd(edge, gradient)) deliver(edge, gradient);
       }
-      if (isEnd(edge) || !leadsOn(edge)) continue;
+      if (isEnd(edge) || (captures_only_ && !leadsOn(edge))) continue;
       Task& next = tasks_.at(edge.node.get());
       if (--next.waits_for == 0 && next.needed && !std::exchange(next.queued, true)) {
         ready_.push(edge.node);

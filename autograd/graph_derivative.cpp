@@ -97,7 +97,7 @@ struct Backward {
 
   // The function for a walk that brings gradients of some results alone, or wants those of some
   // arguments alone. It reads no more than this one. Zeros for the other results would be wrong:
-  // times infinity they are NaN, and what is computed from them would seem to depend on the arguments.
+  // times infinity they are NaN, and their gradients would seem to depend on the arguments.
   std::shared_ptr<const Backward> with(Ends walk) const;
 
  private:

@@ -72,7 +72,7 @@ std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
   std::shared_ptr<RegionPlan> plan(new RegionPlan);
   if (!plan->findTypes(body, inputs, sizes)) return nullptr;
   plan->findResults();
-  // Those who train write to leaves.
+  // Training writes to leaves.
   plan->writes_ = {writes.arguments | leaves, writes.results};
   if (carried) {
     if (!plan->keepsTypes(*carried) || !plan->findNeedsOfLoop(mask, *carried)) return nullptr;

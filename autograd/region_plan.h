@@ -96,7 +96,7 @@ class RegionPlan {
   // Whether a result of forward() comes from arguments that need gradients.
   bool needsGradient(size_t result) const { return results_need_it_[result]; }
   size_t numForwardResults() const { return results_need_it_.size(); }
-  // Of the body; its results are those of forward().
+  // The operators of the body; its results are those of forward().
   const GraphOperators& operators() const { return *operators_; }
   // The same for the first iteration of a loop, where fewer arguments may need gradients.
   const GraphOperators& operatorsAtFirst() const { return at_first_ ? *at_first_ : *operators_; }

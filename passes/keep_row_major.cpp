@@ -24,83 +24,85 @@ bool isOneOf(const Node* n, const std::unordered_set<Symbol>& kinds) {
   return kinds.count(n->kind()) != 0;
 }
 
-// Answers about one layer's result.
+// Finds the layers whose results a program can tell from row-major ones, by numbers or by an error: from the nodes that
+// look at strides it walks back to the layers, once for all.
 class Observers {
  public:
   explicit Observers(const AliasDb& aliases) : aliases_(aliases) {}
 
-  // Whether a program can tell by the numbers, or by an error, that the value is not row-major.
-  bool notice(const Value* v) {
-    reach(v);
-    while (!waiting_.empty()) {
-      const Value* next = waiting_.back();
-      waiting_.pop_back();
-      for (const Use& use : next->uses()) {
-        if (notices(use, next)) return true;
+  std::vector<Node*> observed(Graph& graph) {
+    forEachNode(graph.block(), [&](const Node* n) {
+      for (Value* v : n->inputs()) {
+        if (looksAt(n, v)) reach(v);
       }
+    });
+    while (!waiting_.empty()) {
+      Value* v = waiting_.back();
+      waiting_.pop_back();
+      walkBack(v);
     }
-    return false;
+    return std::move(layers_);
   }
 
  private:
-  void reach(const Value* v) {
+  void reach(Value* v) {
     if (seen_.insert(v).second) waiting_.push_back(v);
   }
 
-  bool notices(const Use& use, const Value* v) {
+  bool looksAt(const Node* n, const Value* v) const {
     static const std::unordered_set<Symbol> kStrides = atenSymbols(
         {"view", "view_as", "as_strided", "as_strided_", "stride", "is_contiguous", "unflatten",
-         "_unsafe_view", "set_", "resize_", "storage_offset", "is_non_overlapping_and_dense"});
+         "_unsafe_view", "set_", "resize_", "storage_offset", "view_as_complex"});
     static const std::unordered_set<Symbol> kMayCopy =
         atenSymbols({"reshape", "reshape_as", "flatten", "ravel", "contiguous"});
-    static const std::unordered_set<Symbol> kRowMajor =
-        atenSymbols({"contiguous", "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "layer_norm"});
-    const Node* n = use.user;
-    if (n->kind() == prim::Return) {
-      const Node* owner = n->block()->owningNode();
-      if (!owner) return false;
-      // The first output of a loop's block is its condition.
-      const size_t first = owner->kind() == prim::Loop ? 1 : 0;
-      if (use.offset < first) return false;
-      reach(owner->output(use.offset - first));
-      if (first == 1) reach(n->block()->inputs()[use.offset]);
-      return false;
-    }
-    if (n->kind() == prim::Loop && use.offset >= 2) {
-      reach(n->blocks()[0]->inputs()[use.offset - 1]);
-      reach(n->output(use.offset - 2));
-      return false;
-    }
-    // Their results lie as their weights do.
-    if (n->kind() == kFusedConvolution || isOneOf(n, kRowMajor)) return false;
     if (isOneOf(n, kStrides)) return true;
     // They give a copy here, and a view of row-major elements.
-    if (isOneOf(n, kMayCopy) && (aliases_.hasWriters(v) || aliases_.hasWriters(n->output()))) {
-      return true;
+    if (isOneOf(n, kMayCopy)) return aliases_.hasWriters(v) || aliases_.hasWriters(n->output());
+    return n->kind() == prim::CallFunction || n->kind() == prim::CallMethod ||
+           n->kind() == prim::fork;
+  }
+
+  // From a value to those whose strides it may have.
+  void walkBack(Value* v) {
+    static const std::unordered_set<Symbol> kRowMajor = atenSymbols(
+        {"contiguous", "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "layer_norm"});
+    Node* n = v->node();
+    if (n->kind() == prim::Param) {
+      Node* owner = n->block()->owningNode();
+      if (!owner || owner->kind() != prim::Loop || v->offset() == 0) return;
+      reach(owner->input(v->offset() + 1));
+      reach(n->block()->outputs()[v->offset()]);
+    } else if (n->kind() == kFusedConvolution) {
+      layers_.push_back(n);
+    } else if (n->kind() == prim::If) {
+      for (Block* b : n->blocks()) reach(b->outputs()[v->offset()]);
+    } else if (n->kind() == prim::Loop) {
+      reach(n->input(v->offset() + 2));
+      reach(n->blocks()[0]->outputs()[v->offset() + 1]);
+    } else if (!isOneOf(n, kRowMajor)) {
+      for (Value* input : n->inputs()) reach(input);
     }
-    if (n->kind() == prim::CallFunction || n->kind() == prim::CallMethod || n->kind() == prim::fork)
-      return true;
-    for (const Value* out : n->outputs()) reach(out);
-    return false;
   }
 
   const AliasDb& aliases_;
   std::unordered_set<const Value*> seen_;
-  std::vector<const Value*> waiting_;
+  std::vector<Value*> waiting_;
+  std::vector<Node*> layers_;
 };
 
 }  // namespace
 
 size_t keepRowMajor(Graph& graph) {
   static const Symbol kView = Symbol::aten("view"), kViewAs = Symbol::aten("view_as");
-  std::vector<Node*> layers, views;
+  bool any = false;
+  std::vector<Node*> views;
   forEachNode(graph.block(), [&](Node* n) {
-    if (n->kind() == kFusedConvolution) layers.push_back(n);
+    any = any || n->kind() == kFusedConvolution;
     const bool of_sizes = n->kind() == kView && n->inputs().size() == 2 &&
                           n->input(1)->type()->kind() == TypeKind::List;
     if (of_sizes || n->kind() == kViewAs) views.push_back(n);
   });
-  if (layers.empty()) return 0;
+  if (!any) return 0;
   const AliasDb aliases(graph);
   // Gives the same elements, and a copy where there is no view.
   for (Node* view : views) {
@@ -113,9 +115,8 @@ size_t keepRowMajor(Graph& graph) {
     view->output()->replaceAllUsesWith(made->output());
     view->destroy();
   }
-  size_t kept = 0;
-  for (Node* layer : layers) {
-    if (!Observers(aliases).notice(layer->output())) continue;
+  const std::vector<Node*> observed = Observers(aliases).observed(graph);
+  for (Node* layer : observed) {
     Node* made = graph.create(Symbol::aten("contiguous"), {layer->output(), layer->output()});
     made->insertAfter(layer);
     made->setRange(layer->range());
@@ -125,9 +126,8 @@ size_t keepRowMajor(Graph& graph) {
     made->replaceInput(0, layer->output());
     const InsertPointGuard guard(made);
     made->replaceInput(1, graph.insertConstant(IValue(int64_t{0})));
-    ++kept;
   }
-  return kept;
+  return observed.size();
 }
 
 }  // namespace wick

@@ -9,8 +9,7 @@ namespace wick {
 
 // Convolutions that fuseEpilogues() made give their results in channels-last order. This keeps that from programs:
 // where nobody writes, view becomes reshape, which copies elements that lie in another order; layers whose strides matter
-// to anything else (as_strided, views that are written to) get an aten::contiguous behind them. Returns how many did. Each
-// layer costs a walk over the nodes up to the next ones.
+// to anything else (as_strided, views that are written to) get an aten::contiguous behind them. Returns how many did. Linear.
 size_t keepRowMajor(Graph& graph);
 
 }  // namespace wick

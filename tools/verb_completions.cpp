@@ -29,7 +29,7 @@ std::string described(const std::string& text) {
   return out;
 }
 
-// Prints the names of the methods or functions of the first file among its arguments: of bash and zsh.
+// A function for bash and zsh that prints the names of the methods or functions of the first file among its arguments.
 constexpr const char* kNamesFunction =
     "_torchscript_cli_names() {\n"
     "  local file\n"

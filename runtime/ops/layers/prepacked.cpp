@@ -253,7 +253,7 @@ Ref<RefCounted> convFrom(const IValue& value) {
   return makeConv(what, weight, bias, std::move(shape), bounds);
 }
 
-// ---- sizes of what is packed ----
+// ---- sizes of packed weights ----
 
 IValue sizesOf(const Tensor& t) {
   return t.defined() ? IValue(makeIntList(t.sizes())) : IValue();
