@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/function.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/node_traits.h"
@@ -75,6 +76,12 @@ class Freezer {
  private:
   using Slot = std::pair<const Object*, std::string>;
 
+  // A call of a function, or a fork.
+  struct Call {
+    const Node* node;
+    size_t first_argument;  // among the node's inputs
+  };
+
   // The module itself becomes a constant; what does not freeze is read from it.
   void bindSelf() {
     Value* input = graph_.inputs().at(0);
@@ -89,7 +96,12 @@ class Freezer {
     written_.clear();
     written_names_.clear();
     anything_written_ = false;
-    forEachNode(graph_.block(), [&](const Node* node) { findWrites(node); });
+    callers_.clear();
+    written_parameters_.clear();
+    bodies_ = {graph_.block()};
+    for (size_t i = 0; i < bodies_.size(); ++i) {
+      forEachNode(bodies_[i], [&](const Node* node) { findWrites(node); });
+    }
     findWrittenMemory();
     forEachNode(graph_.block(), [&](Node* node) { replace(node, plain_only); });
   }
@@ -148,10 +160,41 @@ class Freezer {
         const bool elements = alias && !alias->contained.empty() && alias->contained[0].is_write;
         if (elements) writesElements(node->input(i));
       }
-    } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
-               node->kind() == prim::fork) {
+    } else if (node->kind() == prim::fork) {
+      enter({node, 0}, *node->subgraph(attr::Subgraph));
+    } else if (GraphFunction* const callee = functionCalledBy(node)) {
+      callee->ensureDefined();
+      enter({node, 1}, *callee->graph());
+    } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction) {
       anything_written_ = true;
     }
+  }
+
+  static GraphFunction* functionCalledBy(const Node* node) {
+    if (node->kind() != prim::CallFunction) return nullptr;
+    const auto* type = node->input(0)->type()->as<FunctionType>();
+    return type ? dynamic_cast<GraphFunction*>(type->function()) : nullptr;
+  }
+
+  // Looks at a body that is called once, however many calls there are.
+  void enter(Call call, const Graph& body) {
+    std::vector<Call>& callers = callers_[body.block()];
+    callers.push_back(call);
+    if (callers.size() == 1) bodies_.push_back(body.block());
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      if (written_parameters_.count({body.block(), i}) != 0) writesArgument(call, i, 0);
+    }
+  }
+
+  void writesArgument(const Call& call, size_t parameter, int depth) {
+    writes(call.node->input(parameter + call.first_argument), depth + 1);
+  }
+
+  // A write to a parameter of a body is one to the arguments of its calls.
+  void writesParameter(const Block* body, size_t parameter, int depth) {
+    const auto callers = callers_.find(body);
+    if (callers == callers_.end() || !written_parameters_.emplace(body, parameter).second) return;
+    for (const Call& call : callers->second) writesArgument(call, parameter, depth);
   }
 
   // Of a list of tensors: `_foreach_add_` writes those.
@@ -183,7 +226,9 @@ class Freezer {
     } else if (node->kind() == prim::Param) {
       // Inputs are the caller's. A value carried by a loop comes from its inputs.
       const Node* owner = v->node()->block()->owningNode();
-      if (owner && owner->kind() == prim::Loop && v->offset() > 0) {
+      if (!owner) {
+        writesParameter(node->block(), v->offset(), depth);
+      } else if (owner->kind() == prim::Loop && v->offset() > 0) {
         writes(owner->input(v->offset() + 1), depth + 1);
       }
     } else if (node->kind() == prim::ListConstruct || node->kind() == prim::TupleConstruct ||
@@ -286,6 +331,9 @@ class Freezer {
   std::set<Slot> written_;
   std::set<std::string> written_names_;  // on an object that is not known
   bool anything_written_ = false;
+  std::vector<const Block*> bodies_;  // the graph's and those of what it calls, without repetition
+  std::unordered_map<const Block*, std::vector<Call>> callers_;
+  std::set<std::pair<const Block*, size_t>> written_parameters_;  // of called bodies
   Memories written_memory_;
   std::unordered_map<const RefCounted*, IValue> detached_;  // by values of attributes
 };

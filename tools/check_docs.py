@@ -305,7 +305,7 @@ def variables_read(tree):
         text = tree.text(path) if path.endswith((".c", ".cpp", ".h", ".py", ".sh")) else ""
         if path.endswith((".c", ".cpp", ".h")):
             text = blanked(text, r"//[^\n]*")
-            for read in re.finditer(r'\b(?:getenv|isSwitchedOn)\(\s*"(\w+)"\s*[,)]', text):
+            for read in re.finditer(r'\b(?:getenv|isSwitchedOn|numberFromEnvironment)\(\s*"(\w+)"\s*[,)]', text):
                 note(read[1], path, read.start())
             # Where a function or a list gives the name, all words in capitals may be names.
             if re.search(r"\bgetenv\(\s*[a-z]", text):

@@ -44,7 +44,8 @@ step_compilers() {
 step_pytorch() {
   packages python3-torch &&
     /usr/bin/python3 tests/scripts/record.py --check &&
-    bazel test --nocache_test_results //tests/training:training_test //tests/python:all
+    bazel test --nocache_test_results //tests/training:training_test //tests/python:all &&
+    bazel build //tests/strangers:write_modules && /usr/bin/python3 tests/strangers/with_pytorch.py --count 300
 }
 
 step_browser() {
@@ -74,6 +75,7 @@ step_random() {
     WICK_GRAPHS_COUNT=300 bazel-bin/tests/autograd/autograd_test --gtest_filter=Graphs.AgreeOnRandomRegions &&
     WICK_WALKS_COUNT=2000 bazel-bin/tests/autograd/autograd_test --gtest_filter=Walks.EndAsOnTheTape &&
     WICK_STRANGERS_COUNT=300 bazel-bin/tests/strangers/strangers_test &&
+    WICK_STRANGERS_COUNT=100 bazel-bin/tests/strangers/ahead_test &&
     WICK_LAZY_COUNT=2000 bazel-bin/tests/lazy/random_test
 }
 

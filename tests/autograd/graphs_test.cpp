@@ -8,6 +8,7 @@
 
 #include "autograd/loop_region.h"
 #include "tests/autograd/graph_outcomes.h"
+#include "tests/environment.h"
 
 namespace wick::graphs_test {
 namespace {
@@ -293,11 +294,6 @@ class RandomChain {
   std::mt19937_64 random_;
   std::vector<std::string> values_;
 };
-
-uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::stoull(text) : otherwise;
-}
 
 // WICK_GRAPHS_COUNT=10000 WICK_GRAPHS_SEED=7 tries other chains.
 TEST_F(Graphs, AgreeWithTheTapeOnRandomChains) {

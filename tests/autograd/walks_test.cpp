@@ -8,6 +8,7 @@
 
 #include "core/error_types.h"
 #include "tests/autograd/graph_outcomes.h"
+#include "tests/environment.h"
 
 namespace wick::walks_test {
 namespace {
@@ -216,11 +217,6 @@ def main() -> List[Tensor]:
   std::mt19937_64 random_;
   std::vector<std::string> values_;
 };
-
-uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::stoull(text) : otherwise;
-}
 
 // A graph is not run when only another of its results leads to a wanted leaf, and nobody waits for it.
 TEST_F(Walks, GoPastAGraphsOtherResults) {

@@ -168,9 +168,8 @@ TEST_F(InstalledTest, ExamplesRun) {
 TEST_F(InstalledTest, StaticLibrariesLink) {
   for (const char* package : {"wick-static", "wick-core-static"}) {
     const std::string program = (folder("static").string() + "_") + package;
-    const Outcome build =
-        run("g++ -std=c++20 examples/classify.cpp -o " + program + " " +
-            flags(package, "--cflags --libs"));
+    const Outcome build = run("g++ -std=c++20 examples/classify.cpp -o " + program + " " +
+                              flags(package, "--cflags --libs"));
     ASSERT_EQ(build.code, 0) << build.text;
     EXPECT_EQ(run(program + " examples/digits.pt").text, "1\n");
     EXPECT_THAT(run("readelf -d " + program).text, Not(HasSubstr("libwick")));
@@ -439,7 +438,8 @@ int main(int argc, char** argv) {
 
 // The pieces of code that the documents show: whole programs run, others compile.
 TEST_F(InstalledTest, WhatDocumentsShowCompiles) {
-  const std::string given = R"(
+  // What a piece declares hides what is given. Pieces that are no programs are compiled together.
+  std::string pieces = R"(
 #include <wick/wick.h>
 #include <wick/wick_ops.h>
 #include <atomic>
@@ -449,34 +449,41 @@ TEST_F(InstalledTest, WhatDocumentsShowCompiles) {
 #include <memory>
 #include <string>
 #include <vector>
-
-[[maybe_unused]] void shown(wick::Module model, wick::Tensor x, wick::Tensor weight, std::string source,
-    std::vector<float> pixels, std::shared_ptr<const std::atomic<bool>> stop_flag) {
 )";
-  size_t pieces = 0;
+  const std::string given = R"(
+    wick::Module model, wick::Tensor x, wick::Tensor weight, std::string source,
+    std::vector<float> pixels, std::shared_ptr<const std::atomic<bool>> stop_flag) {{
+)";
+  size_t count = 0;
   for (const char* document : {"README.md", "docs/embedding.md"}) {
     const std::string text = readText(document);
     for (size_t at = 0; (at = text.find("```cpp\n", at)) != std::string::npos;) {
       const size_t end = text.find("```", at + 7);
       ASSERT_NE(end, std::string::npos);
-      std::string code = text.substr(at + 7, end - at - 7);
+      const std::string code = text.substr(at + 7, end - at - 7);
       at = end;
-      const fs::path file = folder("documents") / (std::to_string(++pieces) + ".cpp");
-      const bool whole = code.find("int main(") != std::string::npos;
-      // What a piece declares hides what is given.
-      write(file, whole ? code : given + "{\n" + code + "}\n}\n");
-      const std::string program = fs::path(file).replace_extension().string();
-      const Outcome built = run("g++ -std=c++20 " + file.string() +
-                                (whole ? " -o " + program + " " + flags("wick", "--cflags --libs") +
-                                             " -Wl,-rpath," + (prefix() / "lib").string()
-                                       : " -fsyntax-only " + flags("wick", "--cflags")));
-      EXPECT_EQ(built.code, 0) << document << "\n" << code << built.text;
-      if (whole) {
-        EXPECT_EQ(run(program).code, 0) << code;
+      const std::string name = "piece" + std::to_string(++count);
+      if (code.find("int main(") == std::string::npos) {
+        pieces += "#line 1 \"" + std::string(document) + ", " + name +
+                  "\"\n[[maybe_unused]] void " + name + "(" + given + code + "}}\n";
+        continue;
       }
+      const fs::path file = folder("documents") / (name + ".cpp");
+      write(file, code);
+      const std::string program = fs::path(file).replace_extension().string();
+      const Outcome built =
+          run("g++ -std=c++20 " + file.string() + " -o " + program + " " +
+              flags("wick", "--cflags --libs") + " -Wl,-rpath," + (prefix() / "lib").string());
+      EXPECT_EQ(built.code, 0) << document << "\n" << code << built.text;
+      EXPECT_EQ(run(program).code, 0) << code;
     }
   }
-  EXPECT_GE(pieces, 5u);
+  EXPECT_GE(count, 5u);
+  const fs::path file = folder("documents") / "pieces.cpp";
+  write(file, pieces);
+  const Outcome built =
+      run("g++ -std=c++20 " + file.string() + " -fsyntax-only " + flags("wick", "--cflags"));
+  EXPECT_EQ(built.code, 0) << built.text;
 }
 
 TEST_F(InstalledTest, CMakeFindsIt) {

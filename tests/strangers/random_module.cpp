@@ -21,7 +21,7 @@ class Maker {
     const int steps = 2 + choose(7);
     for (int i = 0; i < steps; ++i) step();
     if (hooks_) methods_ += kHooks;
-    std::string source =
+    const std::string source =
         "def forward(self, x: Tensor) -> Tensor:\n" + text_ + "    return x\n" + methods_;
     builder_.compile("def helped(x: Tensor, w: Tensor) -> Tensor:\n    return torch.tanh(x) * w\n");
     builder_.define(source);
@@ -33,9 +33,10 @@ class Maker {
       type->addForwardHook(type->findMethod("behind"));
     }
     for (int i = 0; i < 3; ++i) made.inputs.push_back(numbers(input_, 1.0));
-    made.source = std::move(source);
+    made.source = source + inner_text_;
     made.keeps_state = state_;
     made.leaf = leaf_;
+    made.beyond_pytorch = beyond_pytorch_;
     return made;
   }
 
@@ -76,14 +77,13 @@ class Maker {
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
 
   void start() {
-    const int64_t channels = size(4), n = choose(3) == 0 ? 1 : size(4);
-    switch (choose(6)) {
+    const int64_t channels = size(4), n = choose(12) == 0 ? 0 : choose(3) == 0 ? 1 : size(4);
+    switch (choose(7)) {
       case 0:
         shape_ = {n, channels, 3 + size(3), 3 + size(3)};
         break;
       case 1:  // one image, whose channels may be as many as its lines
         shape_ = {channels, choose(2) == 0 ? channels : 3 + size(2), 3 + size(3)};
-        image_without_batch_ = true;
         break;
       case 2:
         shape_ = {n, channels, 4 + size(4)};
@@ -94,6 +94,9 @@ class Maker {
       case 4:
         shape_ = {n, size(6)};
         break;
+      case 5:  // one volume
+        shape_ = {channels, choose(2) == 0 ? channels : size(3), 2, 3};
+        break;
       default:
         shape_ = {size(6)};
     }
@@ -101,7 +104,7 @@ class Maker {
   }
 
   void step() {
-    switch (choose(21)) {
+    switch (choose(25)) {
       case 0:
       case 1:
       case 2:
@@ -138,30 +141,42 @@ class Maker {
       case 19:
         hooks_ = true;
         return;
+      case 20:
+      case 21:
+        return numberInFront();
+      case 22:
+        return beyondPyTorch();
+      case 23:
+        return submodule();
       default:
         return precision();
     }
   }
 
+  // A convolution of one, two or three dimensions, with a batch or without.
   void convolve() {
-    // A convolution of one or two dimensions, with a batch or without.
-    std::vector<int> dims;
-    if (rank() == 4 || (rank() == 3 && image_without_batch_)) dims.push_back(2);
-    if (rank() == 3 && !image_without_batch_) dims.push_back(1);
-    if (rank() == 2 && shape_[1] >= 3) dims.push_back(1);
+    std::vector<size_t> dims;
+    for (size_t d = 1; d <= 3; ++d) {
+      if (shape_.size() == d + 1 || shape_.size() == d + 2) dims.push_back(d);
+    }
     if (dims.empty()) return linear();
-    const auto d = static_cast<size_t>(dims[0]);
+    const size_t d = dims[static_cast<size_t>(choose(static_cast<int>(dims.size())))];
     const size_t channel = shape_.size() - d - 1;
     const int64_t in = shape_[channel];
+    if (in == 0) return activate();
     const int64_t groups = in % 2 == 0 && choose(3) == 0 ? 2 : 1;
     // Often as many channels as lines: a wrong dimension is not found by its size then.
     int64_t out = groups * size(3);
-    if (choose(2) == 0 && shape_[channel + 1] % groups == 0) out = shape_[channel + 1];
-    DimVector weight{out, in / groups, 3};
-    if (d == 2) weight.push_back(3);
+    if (choose(2) == 0 && shape_[channel + 1] % groups == 0 && shape_[channel + 1] > 0) {
+      out = shape_[channel + 1];
+    }
+    const bool transposed = choose(6) == 0;
+    DimVector weight = transposed ? DimVector{in, out / groups} : DimVector{out, in / groups};
+    for (size_t i = 0; i < d; ++i) weight.push_back(3);
     const std::string w = parameter(weight, 0.4),
                       b = choose(2) == 0 ? parameter({out}, 0.3) : "None";
-    say(fmt::format("x = torch.conv{}d(x, {}, {}, 1, 1, 1, {})", d, w, b, groups));
+    say(fmt::format("x = torch.{}{}d(x, {}, {}, 1, 1, {}, {})",
+                    transposed ? "conv_transpose" : "conv", d, w, b, transposed ? 0 : 1, groups));
     shape_[channel] = out;
     if (choose(2) == 0) normalize();
     if (choose(3) == 0) scale();
@@ -173,20 +188,24 @@ class Maker {
     int64_t elements = 1;
     for (const int64_t s : shape_) elements *= s;
     const std::string mean = buffer({c}, 0.5), var = buffer({c}, 0.5, choose(8) == 0 ? 1e-12 : 0.2);
-    const std::string gamma = choose(4) == 0 ? "None" : parameter({c}, choose(8) == 0 ? 1e8 : 1.0),
+    const double most = !extreme_ && choose(8) == 0 ? 1e8 : 1.0;
+    const std::string gamma = choose(4) == 0 ? "None" : parameter({c}, most),
                       beta = choose(4) == 0 ? "None" : parameter({c}, 1.0);
-    const bool may_train = elements / c > 1;
+    const bool may_train = elements / c > 1 && !extreme_;
+    extreme_ = extreme_ || most > 1;
     state_ = state_ || may_train;
     say(fmt::format("x = torch.batch_norm(x, {}, {}, {}, {}, {}, 0.1, 1e-05, False)", gamma, beta,
                     mean, var, may_train ? "self.training" : "False"));
   }
 
+  // Some factors are huge or tiny: one in a module, because the squares of two would not be finite.
   void scale() {
-    static const char* const kFactors[] = {"2.5",     "-1.0", "1.0",   "0.0",
-                                           "1e-30",   "1e30", "0.001", "3",
-                                           "65536.0", "1e-8", "-0.5",  "16777216.0"};
+    static const char* const kUsual[] = {"2.5", "-1.0", "1.0", "3", "-0.5", "0.001"};
+    static const char* const kExtreme[] = {"0.0", "1e-30", "1e30", "65536.0", "1e-8", "16777216.0"};
+    const bool extreme = !extreme_ && choose(4) == 0;
+    extreme_ = extreme_ || extreme;
     say(fmt::format("x = x {} {}", choose(3) == 0 ? "/" : "*",
-                    kFactors[choose(choose(3) == 0 ? 12 : 3)]));
+                    extreme ? kExtreme[choose(6)] : kUsual[choose(6)]));
     if (choose(4) == 0) say("x = x - 0.0");
   }
 
@@ -201,9 +220,11 @@ class Maker {
   }
 
   void layerNorm() {
+    // A norm of few or huge numbers shows only how they are rounded.
     const int64_t n = shape_.back();
-    say(fmt::format("x = torch.nn.functional.layer_norm(x, [{}], {}, {})", n, parameter({n}, 1.0),
-                    parameter({n}, 1.0)));
+    if (n < 3 || extreme_) return activate();
+    const std::string w = parameter({n}, 1.0), b = parameter({n}, 1.0);
+    say(fmt::format("x = torch.nn.functional.layer_norm(x, [{}], {}, {})", n, w, b));
   }
 
   void activate() {
@@ -232,11 +253,15 @@ class Maker {
         say(y + " = x.expand_as(x) * 1.0");
         say(y + ".view([-1]).add_(0.25)");
         break;
-      case 3:  // may overlap, which is an error
+      case 3: {  // may overlap: an error, but where PyTorch finds this too hard to see and reads its own writes
+        int64_t elements = 1;
+        for (const int64_t n : shape_) elements *= n;
+        beyond_pytorch_ = beyond_pytorch_ || elements != last;
         say(y + " = x.clone()");
         say(fmt::format("{0}[..., {1}:] = {0}[..., :{2}]", y, last > 1 ? 1 : 0,
                         last > 1 ? last - 1 : last));
         break;
+      }
       default:
         say(y + " = x + 0");
         say(y + ".relu_().add_(x)");
@@ -258,7 +283,7 @@ class Maker {
       if (choose(2) == 0) t.setRequiresGrad(true);
       return IValue(t);
     };
-    switch (choose(3)) {
+    switch (choose(4)) {
       case 0:
         builder_.registerAttribute(name, types::List(types::Tensor()),
                                    IValue(makeList(types::Tensor(), {element(), element()})));
@@ -269,6 +294,15 @@ class Maker {
                                    IValue(makeTuple({element(), element()})));
         say(fmt::format("x = x * self.{0}[0] - self.{0}[1]", name));
         break;
+      case 2: {
+        auto dict = makeRef<DictObject>(types::String(), types::Tensor());
+        dict->set(IValue("a"), element());
+        dict->set(IValue("b"), element());
+        builder_.registerAttribute(name, types::Dict(types::String(), types::Tensor()),
+                                   IValue(DictRef(dict)));
+        say(fmt::format("x = x * self.{0}['a'] + self.{0}['b']", name));
+        break;
+      }
       default:
         builder_.registerAttribute(name, types::Optional(types::Tensor()), element());
         say(fmt::format("o{0} = self.{0}", name));
@@ -293,12 +327,112 @@ class Maker {
     say(fmt::format("x = x * 0.5 + torch.jit.wait({})", f));
   }
 
+  // Leaves that the program makes of constants: each has a gradient of its own.
   void leaf() {
-    const std::string t = fresh("t");
-    say(fmt::format("{} = torch.tensor(0.3, requires_grad=True)", t));
-    say(fmt::format("({0} * x.detach().mean()).backward()", t));
-    say(fmt::format("x = x + {}.grad", t));
     leaf_ = true;
+    const std::string t = fresh("t"), g = fresh("g");
+    switch (choose(5)) {
+      case 0:
+        say(t + " = torch.tensor(0.3, requires_grad=True)");
+        say(fmt::format("({} * x.detach().mean()).backward()", t));
+        say(fmt::format("x = x + {}.grad", t));
+        return;
+      case 1:  // a step size that is learned
+        say(t + " = torch.tensor(0.1, requires_grad=True)");
+        say(fmt::format("w{0} = x.detach().clone().requires_grad_()", t));
+        say(fmt::format("b{0} = w{0} - {0} * w{0}", t));
+        say(fmt::format("{} = torch.autograd.grad([b{}.sum()], [{}])[0]", g, t, t));
+        break;
+      case 2:
+        say(t + " = torch.tensor(0.1, requires_grad=True)");
+        say(fmt::format("a{} = torch.tanh(x.detach()).requires_grad_()", t));
+        say(fmt::format("for i{} in range(3):", t));
+        say(fmt::format("    l{0} = (a{0} * a{0} * a{0}).sum()", t));
+        say(fmt::format("    d{0} = torch.autograd.grad([l{0}], [a{0}], create_graph=True)[0]", t));
+        say(fmt::format("    assert d{} is not None", t));
+        say(fmt::format("    a{0} = a{0} - {0} * d{0}", t));
+        say(fmt::format("{} = torch.autograd.grad([a{}.sum()], [{}])[0]", g, t, t));
+        break;
+      case 3:  // two that are equal
+        say(t + " = torch.tensor([1.0, 1.0], device=x.device, requires_grad=True)");
+        say(fmt::format("u{} = torch.tensor([1.0, 1.0], device=x.device, requires_grad=True)", t));
+        say(fmt::format("(({0} * 2 + u{0} * 3) * x.detach().mean()).sum().backward()", t));
+        say(fmt::format("x = x + {0}.grad[0] - u{0}.grad[1]", t));
+        return;
+      default:  // one in each iteration
+        say(fmt::format("for i{} in range(3):", t));
+        say(fmt::format("    {} = torch.tensor(0.5, requires_grad=True)", t));
+        say(fmt::format("    ({0} * x.detach().mean() * (i{0} + 1)).backward()", t));
+        say(fmt::format("    x = x + {}.grad", t));
+        return;
+    }
+    say(fmt::format("assert {} is not None", g));
+    say(fmt::format("x = x + {}", g));
+  }
+
+  // Arithmetic whose first operand is a number, with elements of many types.
+  void numberInFront() {
+    static const DType kTypes[] = {DType::Byte, DType::Char, DType::Short, DType::Int,
+                                   DType::Long, DType::Half, DType::Double};
+    static const char* const kForms[] = {"1.0 - {}", "3 - {}",    "2.5 / {}", "7 / {}",
+                                         "2 ** {}",  "1.5 ** {}", "2.5 * {}", "7 % {}",
+                                         "2.5 < {}", "3 >= {}",   "2 == {}",  "1.5 + {}"};
+    const std::string name = fresh("n");
+    Tensor t = Tensor::empty({shape_.back()}, DType::Long);
+    for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = size(6);
+    builder_.registerBuffer(name, t.to(kTypes[choose(7)]));
+    const std::string form = fmt::format(fmt::runtime(kForms[choose(12)]), "self." + name);
+    say(fmt::format("x = x + ({}).to(torch.float32)", form));
+  }
+
+  // Programs that PyTorch does not compile, though Python runs them.
+  void beyondPyTorch() {
+    static const char* const kKeywords[] = {"in", "is", "lambda", "class", "import"};
+    beyond_pytorch_ = true;
+    switch (choose(5)) {
+      case 0:
+        say("x = sum([x, x * 0.5])");
+        return;
+      case 1:
+        say("x = x * (True + True)");
+        return;
+      case 2:
+        if (shape_[0] == 0) return activate();
+        say("x = x + x[torch.tensor(0)]");
+        return;
+      case 3: {
+        const std::string l = fresh("l");
+        say(l + ": List[int] = torch.tensor([2, 3], dtype=torch.int32).tolist()");
+        say(fmt::format("x = x * {}[1]", l));
+        return;
+      }
+      default:
+        if (keywords_ == 5) return activate();
+        builder_.registerBuffer(kKeywords[keywords_], numbers({shape_.back()}, 0.5));
+        say(fmt::format("x = x + self.{}", kKeywords[keywords_++]));
+    }
+  }
+
+  void submodule() {
+    const std::string name = fresh("m");
+    ModuleBuilder inner("Inner" + name);
+    inner.registerParameter("weight", numbers({shape_.back()}, 0.5), choose(2) == 0);
+    inner.registerBuffer("state", numbers({shape_.back()}, 0.5));
+    const bool writes = choose(2) == 0, hooked = choose(3) == 0;
+    state_ = state_ || writes;
+    std::string text = "def forward(self, x: Tensor) -> Tensor:\n";
+    if (writes) text += "    self.state.add_(0.25)\n";
+    text += "    return x * self.weight + self.state\n";
+    if (hooked) text += kHooks;
+    inner.define(text);
+    const Module module = inner.build();
+    if (hooked) {
+      module.type()->addForwardPreHook(module.type()->findMethod("before"));
+      module.type()->addForwardHook(module.type()->findMethod("behind"));
+    }
+    builder_.registerModule(name, module);
+    say(fmt::format("x = self.{}(x)", name));
+    inner_text_ += text;
   }
 
   void view() {
@@ -329,7 +463,7 @@ class Maker {
   }
 
   void branch() {
-    say("if float(x.detach().sum()) > 0:");
+    say("if float(x.detach().abs().max()) > 0.731:");
     say("    x = x + 1");
     say("else:");
     say("    x = x * 0.5");
@@ -344,10 +478,11 @@ class Maker {
 
   std::mt19937_64 random_;
   ModuleBuilder builder_;
-  std::string text_, methods_;
+  std::string text_, methods_, inner_text_;
   DimVector shape_, input_;
-  int next_ = 0;
-  bool image_without_batch_ = false, hooks_ = false, state_ = false, leaf_ = false;
+  int next_ = 0, keywords_ = 0;
+  bool hooks_ = false, state_ = false, leaf_ = false, extreme_ = false;
+  bool beyond_pytorch_ = false;
 };
 
 }  // namespace

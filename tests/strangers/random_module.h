@@ -15,8 +15,9 @@ struct RandomModule {
   std::vector<Tensor> inputs;  // of calls that follow each other
   std::string source;          // the methods, for messages
   bool trains = false;
-  bool keeps_state = false;  // calls write to buffers
-  bool leaf = false;         // a call walks back
+  bool keeps_state = false;     // calls write to buffers
+  bool leaf = false;            // a call walks back
+  bool beyond_pytorch = false;  // PyTorch does not compile it
 };
 
 // Returns the same module for the same seed each time, with tensors and code of its own.

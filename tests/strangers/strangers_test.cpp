@@ -1,50 +1,29 @@
-// Random modules (random_module.h), each run in every way in which a user may run it: the results are those of the plain
-// run, in which no pass changes a graph and no kernel is made.
+// Random modules (random_module.h), each run in every way in which a user may run it within a process: results and gradients
+// are those of the plain run, in which no pass changes a graph and no kernel is made.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <sstream>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "lazy/lazy.h"
 #include "passes/pipeline.h"
 #include "runtime/inference.h"
 #include "runtime/jit_mode.h"
-#include "tests/strangers/random_module.h"
+#include "tests/environment.h"
+#include "tests/strangers/outcome.h"
 
 namespace wick::strangers {
 namespace {
 
-// The results of the calls, or the error that the first one of them ends with.
-struct Outcome {
-  std::vector<Tensor> results;
-  bool raised = false;
-  std::string error;
-};
-
-using Call = std::function<IValue(const Tensor&)>;
-
-Outcome outcomeOf(const RandomModule& made, const std::function<Call(const Module&)>& prepare) {
-  Outcome out;
-  try {
-    const Call call = prepare(made.module);
-    for (const Tensor& x : made.inputs) {
-      out.results.push_back(moveTo(call(x.clone()).toTensor().detach(), Device()).clone());
-    }
-  } catch (const RuntimeError& error) {
-    out.raised = true;
-    out.error = error.what();
-  }
-  return out;
+Ready asItIs(const Module& module) {
+  return {[module](const Tensor& x) { return module({x}); }, module};
 }
-
-Call plainly(const Module& module) {
-  return [module](const Tensor& x) { return module({x}); };
+// Frozen modules are not trained: no walk back.
+Ready frozenly(const Module& module) {
+  return {[module](const Tensor& x) { return module({x}); }};
 }
 Module reread(const Module& module) {
   std::stringstream stream;
@@ -56,62 +35,43 @@ struct Way {
   const char* name;
   OptimizationLevel level;
   JitMode jit;
-  std::function<Call(const Module&)> prepare;
+  std::function<Ready(const Module&)> prepare;
   bool only_evaluated = false;
   bool rounds = false;  // folds weights, which changes the last bits
+  bool freezes = false;
 };
 
 const std::vector<Way>& ways() {
   using enum OptimizationLevel;
   static const std::vector<Way> all = {
-      {"optimized", Default, JitMode::Off, plainly},
-      {"with kernels", Default, JitMode::Sync, plainly, false, true},
-      {"stressed", Stress, JitMode::Sync, plainly, false, true},
-      {"saved", Default, JitMode::Off, [](const Module& m) { return plainly(reread(m)); }},
+      {"optimized", Default, JitMode::Off, asItIs},
+      {"with kernels", Default, JitMode::Sync, asItIs, false, true},
+      {"stressed", Stress, JitMode::Sync, asItIs, false, true},
+      {"saved", Default, JitMode::Off, [](const Module& m) { return asItIs(reread(m)); }},
       {"lazy", Default, JitMode::Sync,
        [](const Module& m) {
          const Device lazy{kLazy, -1};
          m.to(lazy);
-         return Call([m, lazy](const Tensor& x) { return m({moveTo(x, lazy)}); });
+         return Ready{[m, lazy](const Tensor& x) { return m({moveTo(x, lazy)}); }, m};
        },
        false, true},
       {"prepared", Default, JitMode::Sync,
        [](const Module& m) {
          const PreparedMethod fast = optimizeForInference(m);
-         return Call([fast](const Tensor& x) { return fast({x}); });
+         return Ready{[fast](const Tensor& x) { return fast({x}); }};
        },
        true, true},
-      {"frozen", Default, JitMode::Off, [](const Module& m) { return plainly(reread(freeze(m))); },
-       true, true},
+      {"frozen", Default, JitMode::Off, [](const Module& m) { return frozenly(reread(freeze(m))); },
+       true, true, true},
       {"frozen and optimized", Default, JitMode::Sync,
        [](const Module& m) {
          FreezeOptions options;
          options.optimize = true;
-         return plainly(reread(freeze(m, options)));
+         return frozenly(reread(freeze(m, options)));
        },
-       true, true},
+       true, true, true},
   };
   return all;
-}
-
-// A number that was rounded otherwise: relative to the largest one of the tensor, because a sum may cancel.
-std::optional<std::string> difference(const Tensor& got, const Tensor& want, bool rounds) {
-  if (got.describe() != want.describe()) {
-    return fmt::format("{} instead of {}", got.describe(), want.describe());
-  }
-  const Tensor a = got.to(DType::Double).contiguous(), b = want.to(DType::Double).contiguous();
-  double largest = 0;
-  for (int64_t i = 0; i < b.numel(); ++i) {
-    const double w = std::abs(b.data<double>()[i]);
-    if (std::isfinite(w)) largest = std::max(largest, w);
-  }
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    const double g = a.data<double>()[i], w = b.data<double>()[i];
-    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
-    if (rounds && std::abs(g - w) <= 2e-3 * largest + 1e-30) continue;
-    return fmt::format("element {} is {} instead of {}", i, g, w);
-  }
-  return std::nullopt;
 }
 
 class WithSettings {
@@ -131,24 +91,48 @@ class WithSettings {
   const JitMode jit_;
 };
 
-std::optional<std::string> fault(uint64_t seed, const Way& way, const Outcome& want) {
-  const RandomModule made = randomModule(seed);
-  const WithSettings settings(way.level, way.jit);
-  const Outcome got = outcomeOf(made, way.prepare);
-  if (got.raised != want.raised) {
-    return got.raised ? "raises: " + got.error : "does not raise: " + want.error;
-  }
-  for (size_t i = 0; i < std::min(got.results.size(), want.results.size()); ++i) {
-    if (const auto d = difference(got.results[i], want.results[i], way.rounds)) {
-      return fmt::format("call {}: {}", i, *d);
-    }
-  }
-  return std::nullopt;
+Outcome withoutGradients(Outcome outcome) {
+  outcome.walk_raised = false;
+  outcome.gradients.clear();
+  return outcome;
 }
 
-uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::stoull(text) : otherwise;
+std::optional<std::string> faultOf(const std::string& name, bool rounds, const Outcome& got,
+                                   const Outcome& want, bool walks) {
+  const auto d = difference(got, walks ? want : withoutGradients(want), rounds);
+  return d ? std::optional(name + ": " + *d) : std::nullopt;
+}
+
+std::optional<std::string> faultIn(const Way& way, uint64_t seed, const Outcome& want) {
+  const RandomModule made = randomModule(seed);
+  const WithSettings settings(way.level, way.jit);
+  bool walks = false;
+  const Outcome got = outcomeOf(made, [&](const Module& module) {
+    Ready ready = way.prepare(module);
+    walks = ready.trained.has_value();
+    return ready;
+  });
+  // A leaf that the program makes is none of the parameters.
+  if (way.freezes && got.trains && !made.leaf) return fmt::format("{}: results train", way.name);
+  return faultOf(way.name, way.rounds, got, want, walks);
+}
+
+// A trace keeps the branches of its example, so it is run with that one alone. It is made of the prepared function, because
+// modules cannot be part of a trace of C++ code.
+std::optional<std::string> faultOfTrace(uint64_t seed, const Outcome& want) {
+  RandomModule made = randomModule(seed);
+  if (made.keeps_state || made.leaf || made.trains || want.raised) return std::nullopt;
+  const WithSettings settings(OptimizationLevel::Default, JitMode::Sync);
+  made.inputs.resize(1);
+  Outcome first = withoutGradients(want);
+  first.results.resize(1);
+  const Outcome got = outcomeOf(made, [&](const Module& module) {
+    const PreparedMethod fast = optimizeForInference(module);
+    const Program program =
+        trace([fast](const std::vector<IValue>& inputs) { return fast(inputs); }, {made.inputs[0]});
+    return Ready{[program](const Tensor& x) { return program.call("traced", {x}); }};
+  });
+  return faultOf("traced", true, got, first, false);
 }
 
 // WICK_STRANGERS_COUNT=10000 WICK_STRANGERS_SEED=7 tries others.
@@ -158,25 +142,26 @@ TEST(Strangers, AllWaysOfRunningAgree) {
   int found = 0;
   for (uint64_t seed = first; seed < first + count && found < 10; ++seed) {
     const RandomModule made = randomModule(seed);
-    Outcome want;
-    {
-      const WithSettings settings(OptimizationLevel::None, JitMode::Off);
-      want = outcomeOf(made, plainly);
-    }
+    const Outcome want = plainOutcomeOf(made);
+    const auto expectNone = [&](const std::optional<std::string>& fault) {
+      if (!fault) return;
+      ++found;
+      ADD_FAILURE() << "seed " << seed << ", " << *fault << "\nx: " << made.inputs[0].describe()
+                    << (made.trains ? ", training" : "") << "\n"
+                    << made.source;
+    };
     for (const Way& way : ways()) {
       if (way.only_evaluated && made.trains) continue;
-      std::optional<std::string> wrong;
       try {
-        wrong = fault(seed, way, want);
+        expectNone(faultIn(way, seed, want));
       } catch (const std::exception& error) {
-        wrong = fmt::format("ends with {}", error.what());
+        expectNone(fmt::format("{} ends with {}", way.name, error.what()));
       }
-      if (!wrong) continue;
-      ++found;
-      ADD_FAILURE() << "seed " << seed << ", " << way.name << ": " << *wrong
-                    << "\nx: " << made.inputs[0].describe() << (made.trains ? ", training" : "")
-                    << "\n"
-                    << made.source;
+    }
+    try {
+      expectNone(faultOfTrace(seed, want));
+    } catch (const std::exception& error) {
+      expectNone(fmt::format("traced, ends with {}", error.what()));
     }
   }
 }

@@ -165,5 +165,57 @@ def make_b() -> B:
   EXPECT_THROW(optimizeForInference(ObjectRef(&b.toObject()), method), UsageError);
 }
 
+// ---- freezing modules that fork ----
+
+Module frozenFork(const std::string& functions, const std::string& forward) {
+  ModuleBuilder net("Net");
+  net.compile(functions);
+  for (const char* name : {"a", "b"}) {
+    net.registerParameter(name, Tensor::from({1.f, 2.f}));
+  }
+  net.define(forward);
+  return freeze(net.build().eval());
+}
+
+size_t parametersLeft(const Module& module) {
+  return module.parameters().size();
+}
+
+TEST(FreezeForks, AttributesThatNobodyWritesAreConstants) {
+  const Module module = frozenFork(
+      "def f(x: Tensor, w: Tensor) -> Tensor:\n    y = x * w\n    y.add_(1)\n    return y\n",
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    f = torch.jit.fork(f, x, self.a)\n"
+      "    return torch.jit.wait(f) + self.b\n");
+  EXPECT_EQ(parametersLeft(module), 0u);
+  const Tensor y = module({Tensor::from({3.f, 4.f})}).tensor();
+  EXPECT_EQ(y.data<float>()[1], 11.f);
+}
+
+TEST(FreezeForks, AttributesThatABodyWritesStay) {
+  // Through a function that the body calls, which is called twice.
+  const Module module = frozenFork(
+      "def g(w: Tensor) -> int:\n    w.add_(1)\n    return 0\n"
+      "def f(x: Tensor, w: Tensor) -> Tensor:\n    g(x)\n    g(w.view(-1))\n    return x * w\n",
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    with torch.no_grad():\n"
+      "        f = torch.jit.fork(f, x.clone(), self.a)\n"
+      "    return torch.jit.wait(f) + self.b\n");
+  EXPECT_EQ(parametersLeft(module), 1u);
+  EXPECT_TRUE(module.hasAttr("a"));
+}
+
+TEST(FreezeForks, AttributesThatForksOfForksWriteStay) {
+  const Module module = frozenFork(
+      "def g(w: Tensor) -> Tensor:\n    return w.add_(1)\n"
+      "def f(w: Tensor) -> Tensor:\n    return torch.jit.wait(torch.jit.fork(g, w[0]))\n",
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    with torch.no_grad():\n"
+      "        f = torch.jit.fork(f, self.a)\n"
+      "    return x * torch.jit.wait(f) + self.b\n");
+  EXPECT_TRUE(module.hasAttr("a"));
+  EXPECT_FALSE(module.hasAttr("b"));
+}
+
 }  // namespace
 }  // namespace wick::module_test
