@@ -55,7 +55,7 @@ std::optional<std::string> faultOf(const testing_aot::Workshop::Model& model,
     } else if (outputs.size() != 1) {
       fault = fmt::format("{} results", outputs.size());
     } else {
-      fault = difference(outputs[0], want.results[i], true);
+      fault = difference(outputs[0], want.results[i], toleranceOf(made));
     }
   }
   model.free(&state);

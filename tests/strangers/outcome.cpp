@@ -55,7 +55,7 @@ Outcome outcomeOf(const RandomModule& made, const std::function<Ready(const Modu
       out.trains |= last.requiresGrad();
       out.results.push_back(moveTo(last.detach(), Device()).clone());
     }
-    if (ready.trained && last.requiresGrad()) walkBack(last, *ready.trained, out);
+    if (ready.trained && made.doubles && last.requiresGrad()) walkBack(last, *ready.trained, out);
   } catch (const RuntimeError& error) {
     out.raised = true;
     out.error = error.what();
@@ -76,28 +76,32 @@ Outcome plainOutcomeOf(const RandomModule& made) {
   return out;
 }
 
-std::optional<std::string> difference(const Tensor& got, const Tensor& want, bool rounds,
+double toleranceOf(const RandomModule& made) {
+  return made.coarse ? 1e-2 : made.doubles ? 1e-6 : 2e-3;
+}
+
+std::optional<std::string> difference(const Tensor& got, const Tensor& want, double tolerance,
                                       double noise) {
   if (got.describe() != want.describe()) {
     return fmt::format("{} instead of {}", got.describe(), want.describe());
   }
   const Tensor a = got.to(DType::Double).contiguous(), b = want.to(DType::Double).contiguous();
-  const double bound = 2e-3 * largestOf(b) + noise + 1e-30;
+  const double bound = tolerance * largestOf(b) + noise + 1e-30;
   for (int64_t i = 0; i < a.numel(); ++i) {
     const double g = a.data<double>()[i], w = b.data<double>()[i];
     if (g == w || (std::isnan(g) && std::isnan(w))) continue;
-    if (rounds && std::abs(g - w) <= bound) continue;
+    if (tolerance > 0 && std::abs(g - w) <= bound) continue;
     return fmt::format("element {} is {} instead of {}", i, g, w);
   }
   return std::nullopt;
 }
 
-std::optional<std::string> difference(const Outcome& got, const Outcome& want, bool rounds) {
+std::optional<std::string> difference(const Outcome& got, const Outcome& want, double tolerance) {
   if (got.raised != want.raised) {
     return got.raised ? "raises: " + got.error : "does not raise: " + want.error;
   }
   for (size_t i = 0; i < std::min(got.results.size(), want.results.size()); ++i) {
-    if (const auto d = difference(got.results[i], want.results[i], rounds)) {
+    if (const auto d = difference(got.results[i], want.results[i], tolerance)) {
       return fmt::format("call {}: {}", i, *d);
     }
   }
@@ -105,14 +109,14 @@ std::optional<std::string> difference(const Outcome& got, const Outcome& want, b
     return got.walk_raised ? "the walk back raises" : "the walk back does not raise";
   }
   // A gradient may be nothing but noise: that of a bias before a batch normalization.
-  double noise = 0;
+  double noise = 1e-9;
   for (const auto& [name, gradient] : want.gradients) {
-    noise = std::max(noise, 1e-3 * largestOf(gradient.to(DType::Double).contiguous()));
+    noise = std::max(noise, 1e-7 * largestOf(gradient.to(DType::Double).contiguous()));
   }
   for (const auto& [name, gradient] : want.gradients) {
     const auto found = got.gradients.find(name);
     if (found == got.gradients.end()) return fmt::format("{} has no gradient", name);
-    if (const auto d = difference(found->second, gradient, true, noise)) {
+    if (const auto d = difference(found->second, gradient, std::max(tolerance, 1e-6), noise)) {
       return fmt::format("gradient of {}: {}", name, *d);
     }
   }

@@ -32,10 +32,12 @@ Outcome outcomeOf(const RandomModule& made, const std::function<Ready(const Modu
 // Returns the outcome in which no pass changes a graph and no kernel is made.
 Outcome plainOutcomeOf(const RandomModule& made);
 
-// Returns how `got` differs from `want`, or nothing. With `rounds` numbers may be rounded otherwise: relative to the largest
-// of the tensor, because a sum may cancel, and by `noise`.
-std::optional<std::string> difference(const Outcome& got, const Outcome& want, bool rounds);
-std::optional<std::string> difference(const Tensor& got, const Tensor& want, bool rounds,
+// Returns how `got` differs from `want`, or nothing. Numbers may differ by `tolerance`, relative to the largest of the tensor
+// because a sum may cancel, and by `noise`. Gradients are compared for modules of float64.
+std::optional<std::string> difference(const Outcome& got, const Outcome& want, double tolerance);
+std::optional<std::string> difference(const Tensor& got, const Tensor& want, double tolerance,
                                       double noise = 0);
+// Returns the tolerance for ways that may round numbers otherwise.
+double toleranceOf(const RandomModule& made);
 
 }  // namespace wick::strangers

@@ -17,6 +17,7 @@ class Maker {
   RandomModule make() {
     RandomModule made;
     made.trains = choose(6) == 0;
+    made.doubles = doubles_ = choose(3) == 0;
     start();
     const int steps = 2 + choose(7);
     for (int i = 0; i < steps; ++i) step();
@@ -37,6 +38,7 @@ class Maker {
     made.keeps_state = state_;
     made.leaf = leaf_;
     made.beyond_pytorch = beyond_pytorch_;
+    made.coarse = coarse_;
     return made;
   }
 
@@ -51,11 +53,9 @@ class Maker {
   int64_t size(int64_t most) { return 1 + choose(static_cast<int>(most)); }
   Tensor numbers(const DimVector& sizes, double scale) {
     std::normal_distribution<double> normal;
-    Tensor t = Tensor::empty(sizes, DType::Float);
-    for (int64_t i = 0; i < t.numel(); ++i) {
-      t.data<float>()[i] = static_cast<float>(normal(random_) * scale);
-    }
-    return t;
+    Tensor t = Tensor::empty(sizes, DType::Double);
+    for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = normal(random_) * scale;
+    return t.to(type());
   }
   std::string fresh(const char* kind) { return fmt::format("{}{}", kind, next_++); }
   std::string parameter(const DimVector& sizes, double scale) {
@@ -65,15 +65,17 @@ class Maker {
   }
   std::string buffer(const DimVector& sizes, double scale, double shift = 0) {
     const std::string name = fresh("b");
-    Tensor t = numbers(sizes, scale);
+    Tensor t = numbers(sizes, scale).to(DType::Double);
     for (int64_t i = 0; i < t.numel(); ++i) {
-      float& v = t.data<float>()[i];
-      v = static_cast<float>(shift != 0 ? std::abs(v) + shift : v);
+      double& v = t.data<double>()[i];
+      v = shift != 0 ? std::abs(v) + shift : v;
     }
-    builder_.registerBuffer(name, t);
+    builder_.registerBuffer(name, t.to(type()));
     return "self." + name;
   }
   void say(const std::string& line) { text_ += "    " + line + "\n"; }
+  DType type() const { return doubles_ ? DType::Double : DType::Float; }
+  const char* typeText() const { return doubles_ ? "torch.float64" : "torch.float32"; }
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
 
   void start() {
@@ -178,13 +180,24 @@ class Maker {
     say(fmt::format("x = torch.{}{}d(x, {}, {}, 1, 1, {}, {})",
                     transposed ? "conv_transpose" : "conv", d, w, b, transposed ? 0 : 1, groups));
     shape_[channel] = out;
+    if (choose(4) == 0) return viewAsRows();
     if (choose(2) == 0) normalize();
     if (choose(3) == 0) scale();
+  }
+
+  // A view of a result that a convolution may have written in another order.
+  void viewAsRows() {
+    int64_t row = 1;
+    for (size_t i = 1; i < shape_.size(); ++i) row *= shape_[i];
+    shape_ = {shape_[0], row};
+    say(fmt::format("x = x.view([{}, {}])", shape_[0], row));
+    if (choose(2) == 0) say("x.mul_(0.5)");
   }
 
   void normalize() {
     if (rank() < 2) return scale();
     const int64_t c = shape_[1];
+    if (c == 0) return scale();
     int64_t elements = 1;
     for (const int64_t s : shape_) elements *= s;
     const std::string mean = buffer({c}, 0.5), var = buffer({c}, 0.5, choose(8) == 0 ? 1e-12 : 0.2);
@@ -367,7 +380,7 @@ class Maker {
         return;
     }
     say(fmt::format("assert {} is not None", g));
-    say(fmt::format("x = x + {}", g));
+    say(fmt::format("x = x + torch.tanh({})", g));
   }
 
   // Arithmetic whose first operand is a number, with elements of many types.
@@ -382,7 +395,7 @@ class Maker {
     for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = size(6);
     builder_.registerBuffer(name, t.to(kTypes[choose(7)]));
     const std::string form = fmt::format(fmt::runtime(kForms[choose(12)]), "self." + name);
-    say(fmt::format("x = x + ({}).to(torch.float32)", form));
+    say(fmt::format("x = x + ({}).to({})", form, typeText()));
   }
 
   // Programs that PyTorch does not compile, though Python runs them.
@@ -473,7 +486,9 @@ class Maker {
 
   void precision() {
     static const char* const kDTypes[] = {"float64", "bfloat16", "float16"};
-    say(fmt::format("x = (x.to(torch.{}) * 0.5 + 1).to(torch.float32)", kDTypes[choose(3)]));
+    const char* const reduced = kDTypes[choose(3)];
+    say(fmt::format("x = (x.to(torch.{}) * 0.5 + 1).to({})", reduced, typeText()));
+    coarse_ = true;
   }
 
   std::mt19937_64 random_;
@@ -482,6 +497,7 @@ class Maker {
   DimVector shape_, input_;
   int next_ = 0, keywords_ = 0;
   bool hooks_ = false, state_ = false, leaf_ = false, extreme_ = false;
+  bool doubles_ = false, coarse_ = false;
   bool beyond_pytorch_ = false;
 };
 

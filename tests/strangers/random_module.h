@@ -18,6 +18,9 @@ struct RandomModule {
   bool keeps_state = false;     // calls write to buffers
   bool leaf = false;            // a call walks back
   bool beyond_pytorch = false;  // PyTorch does not compile it
+  bool doubles =
+      false;  // of float64, so that gradients can be compared: those of norms are differences of large numbers
+  bool coarse = false;  // casts to numbers of 16 bits
 };
 
 // Returns the same module for the same seed each time, with tensors and code of its own.

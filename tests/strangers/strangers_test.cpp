@@ -97,9 +97,9 @@ Outcome withoutGradients(Outcome outcome) {
   return outcome;
 }
 
-std::optional<std::string> faultOf(const std::string& name, bool rounds, const Outcome& got,
+std::optional<std::string> faultOf(const std::string& name, double tolerance, const Outcome& got,
                                    const Outcome& want, bool walks) {
-  const auto d = difference(got, walks ? want : withoutGradients(want), rounds);
+  const auto d = difference(got, walks ? want : withoutGradients(want), tolerance);
   return d ? std::optional(name + ": " + *d) : std::nullopt;
 }
 
@@ -114,7 +114,7 @@ std::optional<std::string> faultIn(const Way& way, uint64_t seed, const Outcome&
   });
   // A leaf that the program makes is none of the parameters.
   if (way.freezes && got.trains && !made.leaf) return fmt::format("{}: results train", way.name);
-  return faultOf(way.name, way.rounds, got, want, walks);
+  return faultOf(way.name, way.rounds ? toleranceOf(made) : 0, got, want, walks);
 }
 
 // A trace keeps the branches of its example, so it is run with that one alone. It is made of the prepared function, because
@@ -132,7 +132,7 @@ std::optional<std::string> faultOfTrace(uint64_t seed, const Outcome& want) {
         trace([fast](const std::vector<IValue>& inputs) { return fast(inputs); }, {made.inputs[0]});
     return Ready{[program](const Tensor& x) { return program.call("traced", {x}); }};
   });
-  return faultOf("traced", true, got, first, false);
+  return faultOf("traced", toleranceOf(made), got, first, false);
 }
 
 // WICK_STRANGERS_COUNT=10000 WICK_STRANGERS_SEED=7 tries others.
