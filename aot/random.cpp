@@ -77,6 +77,11 @@ void drawAhead(Block* block) {
     const bool permutes =
         name == "aten::randperm" && (!told || node->input(1)->type()->kind() == TypeKind::None);
     if (!isSeed(node) && !permutes) {
+      if (name == "aten::tensor" && node->isNondeterministic()) {
+        throw NotAhead(
+            fmt::format("tensor: one that requires a gradient is not available ahead of time\n{}",
+                        node->range().highlight()));
+      }
       if (isDraw(node) && !takesTensors(node) && !makesTensor(name)) {
         throw NotAhead(fmt::format("{}: its random numbers are not available ahead of time\n{}",
                                    node->kind().name(), node->range().highlight()));

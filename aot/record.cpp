@@ -20,7 +20,9 @@
 #include "core/source_origin.h"
 #include "ir/function.h"
 #include "ir/graph.h"
+#include "passes/freeze.h"
 #include "passes/inline_calls.h"
+#include "passes/inline_forks.h"
 #include "runtime/call.h"
 #include "runtime/executor/execution_plan.h"
 
@@ -73,6 +75,10 @@ void refuseEffects(const Block* block) {
       throw NotAhead(fmt::format("the program prints, which compiled models do not\n{}",
                                  node->range().highlight()));
     }
+    if (node->kind() == prim::fork) {
+      throw NotAhead(fmt::format("the program forks and does more with the future than to wait\n{}",
+                                 node->range().highlight()));
+    }
   }
 }
 
@@ -92,7 +98,16 @@ bool usesObjects(const Block* block) {
          });
 }
 
-// keeps: whether attributes that are set would be seen by the next call.
+// Whether the node reads a tensor of a prepared module: those that nobody writes to are constants by then.
+bool isKeptTensor(const Node* node) {
+  if (node->kind() != prim::GetAttr || node->output()->type()->kind() != TypeKind::Tensor) {
+    return false;
+  }
+  while (node->kind() == prim::GetAttr) node = node->input(0)->node();
+  return node->kind() == prim::Constant;
+}
+
+// keeps: whether attributes that are set or written to would be seen by the next call.
 void moveConstants(Block* block, bool keeps, Recording& recording) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) moveConstants(inner, keeps, recording);
@@ -100,6 +115,14 @@ void moveConstants(Block* block, bool keeps, Recording& recording) {
       throw NotAhead(fmt::format(
           "the program sets the attribute '{}'; compiled models keep nothing between calls\n{}",
           node->ivalue(attr::name).toString(), node->range().highlight()));
+    }
+    if (keeps && node->kind() == prim::GetAttr &&
+        node->output()->type()->kind() == TypeKind::Tensor) {
+      // Others are constants by now.
+      throw NotAhead(
+          fmt::format("the program may write to the attribute '{}'; compiled models keep nothing "
+                      "between calls\n{}",
+                      node->ivalue(attr::name).toString(), node->range().highlight()));
     }
     if (node->kind() != prim::Constant) continue;
     const std::optional<IValue> value = constantOf(node->output());
@@ -286,6 +309,8 @@ Program recordOnly(GraphFunction& function, const std::vector<IValue>& arguments
   function.ensureDefined();
   std::shared_ptr<Graph> graph = function.graph()->copy();
   inlineCalls(*graph);
+  // Attributes that forks read of a prepared module are no constants yet.
+  if (!inlineForks(*graph).empty() && usesObjects(graph->block())) freezeConstants(*graph);
   refuseEffects(graph->block());
   if (options.fold && std::ranges::none_of(arguments, hasTensors) &&
       !drawsNumbers(graph->block())) {

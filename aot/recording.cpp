@@ -15,6 +15,7 @@
 #include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/memory_overlap.h"
 #include "core/scalar.h"
 #include "runtime/fusion/launch.h"
 #include "runtime/ops/common_calls.h"
@@ -558,7 +559,10 @@ class AheadBackend : public DeviceBackend {
   }
   void copyElements(const Tensor& to, const Tensor& from) override { copyTensor(to, from); }
   void copyTensor(const Tensor& to, const Tensor& from) override {
-    Recording::current().copy(to, from);
+    const Overlap overlap = overlapOf(to, from);
+    const bool apart = overlap == Overlap::None || overlap == Overlap::Full;
+    // No element is written before it is read.
+    Recording::current().copy(to, apart ? from : from.clone(MemoryFormat::Contiguous));
   }
   void synchronize(Device) override {}
 };

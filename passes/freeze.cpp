@@ -61,10 +61,20 @@ class Memories {
 
 class Freezer {
  public:
-  Freezer(Graph& graph, ObjectRef self) : graph_(graph), self_(std::move(self)) {}
+  explicit Freezer(Graph& graph) : graph_(graph) {}
 
+  // The module itself becomes a constant.
+  void bindSelf(const ObjectRef& self) {
+    Value* input = graph_.inputs().at(0);
+    InsertPointGuard guard(graph_.returnNode()->next());
+    Value* constant = graph_.insertConstant(IValue(self), self->type());
+    input->replaceAllUsesWith(constant);
+    constant->setDebugName("self");
+    graph_.block()->eraseInput(0);
+  }
+
+  // Attributes that do not freeze are read from the objects that are constants.
   void run() {
-    bindSelf();
     round(/*plain_only=*/true);
     propagateConstants(graph_);
     eliminateDeadCode(graph_);
@@ -81,16 +91,6 @@ class Freezer {
     const Node* node;
     size_t first_argument;  // among the node's inputs
   };
-
-  // The module itself becomes a constant; what does not freeze is read from it.
-  void bindSelf() {
-    Value* input = graph_.inputs().at(0);
-    InsertPointGuard guard(graph_.returnNode()->next());
-    Value* constant = graph_.insertConstant(IValue(self_), self_->type());
-    input->replaceAllUsesWith(constant);
-    constant->setDebugName("self");
-    graph_.block()->eraseInput(0);
-  }
 
   void round(bool plain_only) {
     written_.clear();
@@ -110,12 +110,19 @@ class Freezer {
   void findWrittenMemory() {
     written_memory_ = {};
     for (const auto& [owner, name] : written_) written_memory_.add(owner->attr(name));
-    if (!written_names_.empty()) addNamed(*self_);
+    if (!written_names_.empty()) addNamed();
   }
 
-  void addNamed(const Object& object) {
-    std::vector<const Object*> rest{&object};
-    std::unordered_set<const Object*> met{&object};
+  // The attributes with written names of all objects that the graph reaches.
+  void addNamed() {
+    std::vector<const Object*> rest;
+    std::unordered_set<const Object*> met;
+    const auto note = [&](const Node* node) {
+      if (node->kind() != prim::Constant) return;
+      const std::optional<IValue> c = constantOf(node->output());
+      if (c && c->isObject() && met.insert(&c->toObject()).second) rest.push_back(&c->toObject());
+    };
+    for (const Block* body : bodies_) forEachNode(body, note);
     while (!rest.empty()) {
       const Object& next = *rest.back();
       rest.pop_back();
@@ -327,7 +334,6 @@ class Freezer {
   }
 
   Graph& graph_;
-  ObjectRef self_;
   std::set<Slot> written_;
   std::set<std::string> written_names_;  // on an object that is not known
   bool anything_written_ = false;
@@ -341,7 +347,13 @@ class Freezer {
 }  // namespace
 
 void freezeModule(Graph& graph, const ObjectRef& self) {
-  Freezer(graph, self).run();
+  Freezer freezer(graph);
+  freezer.bindSelf(self);
+  freezer.run();
+}
+
+void freezeConstants(Graph& graph) {
+  Freezer(graph).run();
 }
 
 }  // namespace wick

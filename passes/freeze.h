@@ -14,4 +14,7 @@ namespace wick {
 // graph.
 void freezeModule(Graph& graph, const ObjectRef& self);
 
+// Makes constants of attributes in the same way, of the objects that are constants of the graph.
+void freezeConstants(Graph& graph);
+
 }  // namespace wick

@@ -216,6 +216,14 @@ def main(x: Tensor, k: Tensor, m: Tensor) -> Tuple[List[float], Tuple[int, float
     x[0] = 100.0
     return [a, 0.5, float(first)], (int(k[0]), a * a), bool(m[0]), int(x[1]), [int(k[2]), 4]
 )"},
+      {"writes_over_elements_that_are_read", {"3x5xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor]:
+    y = x.clone()
+    y[:, 1:] = y[:, :-1]
+    z = x.clone()
+    z[1:, :3].copy_(z[:-1, 1:4])
+    return y, z
+)"},
       {"conditions", {"40xf32", "40xbool"}, R"(
 def main(x: Tensor, m: Tensor) -> Tuple[Tensor, Tensor]:
     return torch.where(m, x, -x), (x > 0.5) | m

@@ -321,6 +321,41 @@ TEST(AotRefusalsTest, ModulesThatKeepSomething) {
                                "nothing between calls"));
 }
 
+// The error of building a prepared module with a buffer `seen` and the function `f`.
+std::string errorOfPrepared(const std::string& f, const std::string& forward) {
+  ModuleBuilder builder("Counts");
+  builder.registerBuffer("seen", Tensor::full({}, 1.0, DType::Float));
+  builder.compile(f);
+  builder.define(forward);
+  const PreparedMethod fast = optimizeForInference(builder.build().eval());
+  try {
+    aot::record(*fast.function(), {IValue(tensorOf("3xf32", 1))});
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "it was compiled";
+}
+
+TEST(AotRefusalsTest, ModulesThatWriteToTheirTensors) {
+  EXPECT_THAT(errorOfPrepared("def f(x: Tensor) -> Tensor:\n    return x\n",
+                              "def forward(self, x: Tensor) -> Tensor:\n    self.seen.add_(1)\n"
+                              "    return x * self.seen\n"),
+              HasSubstr("the program may write to the attribute 'seen'; compiled models keep "
+                        "nothing between calls"));
+}
+
+TEST(AotRefusalsTest, ForksThatAreOnlyWaitedForRunAtOnce) {
+  const std::string f = "def f(x: Tensor) -> Tensor:\n    return x * 2\n";
+  EXPECT_EQ(errorOfPrepared(f,
+                            "def part(self, x: Tensor) -> Tensor:\n"
+                            "    return f(x) * self.seen\n"
+                            "def forward(self, x: Tensor) -> Tensor:\n"
+                            "    y = torch.jit.fork(f, x)\n"
+                            "    z = torch.jit.fork(self.part, x)\n"
+                            "    return torch.jit.wait(y) * torch.jit.wait(z)\n"),
+            "it was compiled");
+}
+
 TEST(AotRefusalsTest, SignaturesOfOneMethodHaveEquallyManyTensors) {
   const Program program =
       compile("def main(x: Tensor, y: Optional[Tensor]):\n    return x if y is None else x + y\n");

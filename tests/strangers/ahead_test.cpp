@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "aot/build.h"
 #include "aot/recording.h"
@@ -18,8 +20,13 @@ namespace {
 constexpr uint64_t kTogether = 25;  // models of one library
 
 struct Counts {
-  int compared = 0, refused = 0, raised = 0;
+  int compared = 0, raised = 0;
+  std::map<std::string, int> refused;  // by the reason
 };
+
+std::string firstLine(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 // Writes the model of a module; nothing when it was refused or raised as the module does.
 std::optional<std::string> write(const RandomModule& made, uint64_t seed, const Outcome& want,
@@ -29,7 +36,7 @@ std::optional<std::string> write(const RandomModule& made, uint64_t seed, const 
     workshop.add(fmt::format("m{}", seed), *fast.function(), {made.inputs[0]});
   } catch (const RuntimeError& error) {
     if (aot::isNotAhead(error)) {
-      ++counts.refused;
+      ++counts.refused[firstLine(error.brief())];
     } else {
       EXPECT_TRUE(want.raised) << "seed " << seed << ": " << error.what() << made.source;
       ++counts.raised;
@@ -93,8 +100,10 @@ TEST(Strangers, CompiledModelsAgree) {
     compareTogether(first + done, std::min(kTogether, count - done), counts);
   }
   RecordProperty("compared", counts.compared);
-  fmt::print("{} compared, {} refused, {} raised\n", counts.compared, counts.refused,
-             counts.raised);
+  fmt::print("{} compared, {} raised\n", counts.compared, counts.raised);
+  for (const auto& [reason, times] : counts.refused) {
+    fmt::print("{} refused: {}\n", times, reason);
+  }
   EXPECT_GT(counts.compared, static_cast<int>(count / 4));
 }
 

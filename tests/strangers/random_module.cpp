@@ -217,6 +217,12 @@ class Maker {
     static const char* const kExtreme[] = {"0.0", "1e-30", "1e30", "65536.0", "1e-8", "16777216.0"};
     const bool extreme = !extreme_ && choose(4) == 0;
     extreme_ = extreme_ || extreme;
+    if (extreme && choose(3) == 0) {
+      // The result has room for the factor, but not the sums of products that lead to it.
+      say(fmt::format("x = x * {}", doubles_ ? "1e308" : "2e38"));
+      say(fmt::format("x = x * {}", doubles_ ? "1e-308" : "1e-38"));
+      return;
+    }
     say(fmt::format("x = x {} {}", choose(3) == 0 ? "/" : "*",
                     extreme ? kExtreme[choose(6)] : kUsual[choose(6)]));
     if (choose(4) == 0) say("x = x - 0.0");

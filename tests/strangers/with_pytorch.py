@@ -1,4 +1,5 @@
-"""Loads random modules that Wick wrote (plain, frozen, frozen and optimized), runs them in PyTorch and compares.
+"""Loads random modules that Wick wrote (plain, frozen, frozen and optimized), runs them in PyTorch and compares. Modules of one
+method are also run as Python, because an archive holds operators as Wick chose them.
 
   bazel build //tests/strangers:write_modules
   /usr/bin/python3 tests/strangers/with_pytorch.py [--first SEED] [--count N] [--stop]
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import typing
 
 import torch
 
@@ -29,12 +31,26 @@ def difference(got, want):
     return None
 
 
-def fault(path, inputs, results, raised):
-    """Returns how an archive's run in PyTorch differs from Wick's, or None."""
+def helped(x, w):
+    """Does what the function does that modules fork."""
+    return torch.tanh(x) * w
+
+
+def as_python(module, source):
+    """Returns the function of a module's source, which reads its attributes from the loaded archive."""
+    names = {"torch": torch, "helped": helped, "Tensor": torch.Tensor, "Tuple": typing.Tuple, "List": typing.List}
+    exec(source, names)  # pylint: disable=exec-used
+    return lambda x: names["forward"](module, x)
+
+
+def fault(path, source, inputs, results, raised):
+    """Returns how a run in PyTorch differs from Wick's, or None: an archive's, or with `source` the text's."""
     try:
         module = torch.jit.load(path)
     except Exception as error:  # pylint: disable=broad-except
         return f"PyTorch does not load it: {error}"
+    if source:
+        module = as_python(module, source)
     for i, x in enumerate(inputs):
         try:
             got = module(x.clone())
@@ -49,22 +65,26 @@ def fault(path, inputs, results, raised):
 
 
 def compare(folder, seed):
-    """Returns the number of archives of a seed that were compared, and prints those that differ."""
+    """Returns how many runs of a seed were compared and how many differ, which it prints."""
     values = os.path.join(folder, f"{seed}.values.pt")
     if not os.path.exists(values):
         return 0, 0
     inputs, results, raised = torch.load(values)
+    with open(os.path.join(folder, f"{seed}.txt"), encoding="utf-8") as file:
+        source = file.read()
+    runs = [(form, form, "") for form in ("plain", "frozen", "optimized")]
+    if source.count("def ") == 1:
+        runs += [(f"{form} as Python", form, source) for form in ("plain", "leaf")]
     compared = faults = 0
-    for form in ("plain", "frozen", "optimized"):
+    for name, form, text in runs:
         path = os.path.join(folder, f"{seed}.{form}.pt")
         if not os.path.exists(path):
             continue
         compared += 1
-        found = fault(path, inputs, results, raised)
+        found = fault(path, text, inputs, results, raised)
         if found:
             faults += 1
-            with open(os.path.join(folder, f"{seed}.txt"), encoding="utf-8") as source:
-                print(f"seed {seed}, {form}: {found}\nx: {tuple(inputs[0].shape)}\n{source.read()}", flush=True)
+            print(f"seed {seed}, {name}: {found}\nx: {tuple(inputs[0].shape)}\n{source}", flush=True)
     return compared, faults
 
 
@@ -87,7 +107,7 @@ def main():
                 faults += found
         if faults and options.stop:
             break
-    print(f"{modules} modules, {archives} archives, {faults} faults")
+    print(f"{modules} modules, {archives} runs, {faults} faults")
     return 1 if faults or not modules else 0
 
 

@@ -1,6 +1,6 @@
 // Writes random modules for with_pytorch.py:
 //   write_modules FOLDER FIRST COUNT
-// For each seed: SEED.plain.pt, and when it is evaluated SEED.frozen.pt and SEED.optimized.pt, which are archives, and
+// For each seed: SEED.plain.pt, or SEED.leaf.pt for a module that makes leaves, and when it is evaluated SEED.frozen.pt and SEED.optimized.pt, which are archives, and
 // SEED.values.pt, of torch.save: inputs, results of plain calls, and whether one of them raised. A module that PyTorch does
 // not compile is left out.
 #include <fmt/format.h>
@@ -19,10 +19,11 @@ IValue listOf(const std::vector<Tensor>& tensors) {
 
 void write(const std::string& folder, uint64_t seed) {
   const RandomModule made = randomModule(seed);
-  if (made.beyond_pytorch || made.leaf) return;
+  if (made.beyond_pytorch) return;
   const std::string name = fmt::format("{}/{}", folder, seed);
-  made.module.save(name + ".plain.pt");
-  if (!made.trains) {
+  // PyTorch's scripts share leaves that programs make of constants; its eager mode does not.
+  made.module.save(name + (made.leaf ? ".leaf.pt" : ".plain.pt"));
+  if (!made.trains && !made.leaf) {
     freeze(randomModule(seed).module).save(name + ".frozen.pt");
     FreezeOptions options;
     options.optimize = true;
