@@ -40,6 +40,7 @@ ROOMS = {
     "streams": "models as stages on threads",
     "aot": "models compiled ahead of time",
     "": "wick.h: the interface for C++",
+    "capture": "what Python functions compute",
     "capi": "the interface for C",
     "python": "the package for Python",
     "install": "shared libraries",

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Runs one file of tests with the modules of this folder on the path.
+set -euo pipefail
+export PYTHONPATH="$PWD/tests/capture" PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 "$1" -v
