@@ -167,7 +167,7 @@ class RoundTripTest(unittest.TestCase):
                 self.assertIn(-1, bytecode.depths(code)[0])
             self.check_decoded(code)
         print(f"\n{codes} code objects, {smaller} of them with a smaller stack than the compiler's", file=sys.stderr)
-        self.assertGreater(codes, 15000)
+        self.assertGreater(codes, 8000)
 
     def check_decoded(self, code):
         """Compares with what dis says."""
