@@ -116,9 +116,7 @@ void moveConstants(Block* block, bool keeps, Recording& recording) {
           "the program sets the attribute '{}'; compiled models keep nothing between calls\n{}",
           node->ivalue(attr::name).toString(), node->range().highlight()));
     }
-    if (keeps && node->kind() == prim::GetAttr &&
-        node->output()->type()->kind() == TypeKind::Tensor) {
-      // Others are constants by now.
+    if (keeps && isKeptTensor(node)) {
       throw NotAhead(
           fmt::format("the program may write to the attribute '{}'; compiled models keep nothing "
                       "between calls\n{}",

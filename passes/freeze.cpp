@@ -183,7 +183,7 @@ class Freezer {
     return type ? dynamic_cast<GraphFunction*>(type->function()) : nullptr;
   }
 
-  // Looks at a body that is called once, however many calls there are.
+  // Notes a call. Its body is looked at once, however many calls it has.
   void enter(Call call, const Graph& body) {
     std::vector<Call>& callers = callers_[body.block()];
     callers.push_back(call);
@@ -241,6 +241,14 @@ class Freezer {
     } else if (node->kind() == prim::ListConstruct || node->kind() == prim::TupleConstruct ||
                node->kind() == prim::DictConstruct) {
       // A new container; writing to it does not write to its elements.
+    } else if (node->kind() == aten::wait) {
+      // A body may return what it was given.
+      const Node* const fork = node->input(0)->node();
+      if (fork->kind() == prim::fork) {
+        writes(fork->subgraph(attr::Subgraph)->outputs()[0], depth + 1);
+      } else {
+        anything_written_ = true;
+      }
     } else if (const Operator* op = node->maybeOperator()) {
       writesThrough(node, *op, v->offset(), depth);
     } else {

@@ -173,7 +173,7 @@ void checkSlots(const DecodedCode& code, PyCodeObject* made) {
 }  // namespace
 
 EncodedCode encode(const DecodedCode& code) {
-  std::vector<ExceptionRange> ranges = code.exception_ranges;
+  const std::vector<ExceptionRange>& ranges = code.exception_ranges;
   const auto before = [](const ExceptionRange& a, const ExceptionRange& b) {
     return a.start < b.start;
   };

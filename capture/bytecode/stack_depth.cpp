@@ -61,7 +61,7 @@ class Walk {
         throw BytecodeError(fmt::format("{}: the stack is {} deep, its handler expects {}",
                                         describe(code_, at), depth, range.depth));
       }
-      reach(at, range.target, int64_t{range.depth} + (range.lasti ? 2 : 1));
+      reach(at, range.target, range.handlerDepth());
     }
     if (isJump(instruction.op)) {
       reach(at, instruction.target, depth + stackEffect(instruction.op, instruction.arg, true));

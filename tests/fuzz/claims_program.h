@@ -1,5 +1,5 @@
-// Programs, made of a fuzzer's bytes, in which somebody claims a type (default values, casts), computes constants while a file
-// is compiled, or builds large texts.
+// Programs that are made of a fuzzer's bytes. They claim types (default values, casts), compute constants while a file is
+// compiled, or build large texts.
 #pragma once
 
 #include <cstddef>

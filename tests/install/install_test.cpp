@@ -438,7 +438,7 @@ int main(int argc, char** argv) {
 
 // The pieces of code that the documents show: whole programs run, others compile.
 TEST_F(InstalledTest, WhatDocumentsShowCompiles) {
-  // What a piece declares hides what is given. Pieces that are no programs are compiled together.
+  // Names that a piece declares hide the arguments of its function. Pieces without main() are compiled as one file.
   std::string pieces = R"(
 #include <wick/wick.h>
 #include <wick/wick_ops.h>

@@ -1,8 +1,8 @@
 // Writes random modules for with_pytorch.py:
 //   write_modules FOLDER FIRST COUNT
-// For each seed: SEED.plain.pt, or SEED.leaf.pt for a module that makes leaves, and when it is evaluated SEED.frozen.pt and SEED.optimized.pt, which are archives, and
-// SEED.values.pt, of torch.save: inputs, results of plain calls, and whether one of them raised. A module that PyTorch does
-// not compile is left out.
+// For each seed it writes archives: SEED.plain.pt, or SEED.leaf.pt for a module that makes leaves; SEED.frozen.pt and
+// SEED.optimized.pt for one in evaluation mode without leaves. SEED.values.pt, of torch.save, holds the inputs, the results of
+// plain calls, and whether one of them raised; SEED.txt holds the source. A module that PyTorch does not compile is left out.
 #include <fmt/format.h>
 
 #include <exception>

@@ -205,6 +205,19 @@ TEST(FreezeForks, AttributesThatABodyWritesStay) {
   EXPECT_TRUE(module.hasAttr("a"));
 }
 
+TEST(FreezeForks, AttributesThatABodyReturnsAndItsCallerWritesStay) {
+  const Module module = frozenFork("def f(w: Tensor) -> Tensor:\n    return w.view(-1)\n",
+                                   "def forward(self, x: Tensor) -> Tensor:\n"
+                                   "    with torch.no_grad():\n"
+                                   "        y = torch.jit.wait(torch.jit.fork(f, self.a))\n"
+                                   "        y.add_(1)\n"
+                                   "    return x * self.a + self.b\n");
+  EXPECT_TRUE(module.hasAttr("a"));
+  const Tensor x = Tensor::from({1.f, 1.f});
+  EXPECT_EQ(module({x}).tensor().data<float>()[0], 3.f);  // (1 + 1) + 1
+  EXPECT_EQ(module({x}).tensor().data<float>()[0], 4.f);
+}
+
 TEST(FreezeForks, AttributesThatForksOfForksWriteStay) {
   const Module module = frozenFork(
       "def g(w: Tensor) -> Tensor:\n    return w.add_(1)\n"
