@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/bytecode/c_stack.h"
+#include "capture/bytecode/thread_end.h"
 
 #define Py_BUILD_CORE
 #include <internal/pycore_frame.h>
@@ -209,12 +210,11 @@ bool onHookedStack(const HookThread& here) {
                                                        _PyInterpreterFrame* frame,
                                                        const CodeSlot* slot) {
   std::optional<PyObject*> answer = nullptr;
-  // No destructor gives the data up: pthread_exit() would run it without the GIL.
   CodeData* const data = CodeSlot::keep(slot ? slot->data() : nullptr);
   try {
     answer = here.callback(here.context, FrameView(frame), data);
   } catch (const abi::__forced_unwind&) {
-    throw;
+    stopThread();
   } catch (const PythonError&) {
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
@@ -340,8 +340,9 @@ Object makeFunction(const FunctionParts& parts) {
 
 Object callCode(const FunctionParts& parts, std::span<PyObject* const> arguments) {
   const Object function = makeFunction(parts);
-  return Object::checked(
-      PyObject_Vectorcall(function.get(), arguments.data(), arguments.size(), nullptr));
+  return Object::checked(callPython([&] {
+    return PyObject_Vectorcall(function.get(), arguments.data(), arguments.size(), nullptr);
+  }));
 }
 
 Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
@@ -379,7 +380,8 @@ Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
   }
   for (size_t i = 0; i < arguments.size(); ++i) pointers[i] = arguments[i].get();
   const Moving moving(function.get(), arguments);
-  return Object::checked(PyObject_Vectorcall(function.get(), pointers, arguments.size(), nullptr));
+  return Object::checked(callPython(
+      [&] { return PyObject_Vectorcall(function.get(), pointers, arguments.size(), nullptr); }));
 }
 
 std::string otherHook() {

@@ -43,8 +43,8 @@ class FrameHookError : public Error {
 // that case. `data` are those of the code object, or null; they live until it returned.
 //
 // Calls of Python functions within it go through the hook, unless it opens a PauseHook. A C++
-// exception that leaves it becomes a Python exception; PythonError is the one that is set.
-// It must not be noexcept: a daemon thread whose interpreter ends is unwound by pthread_exit().
+// exception that leaves it becomes a Python exception; PythonError is the one that is set. It must not
+// be noexcept, and should call longer Python code by callCode() or callPython() (thread_end.h).
 using FrameCallback = std::optional<PyObject*> (*)(void* context, FrameView frame, CodeData* data);
 
 // Makes the hook active on the calling thread, with this callback, until its end. The innermost

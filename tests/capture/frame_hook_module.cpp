@@ -7,6 +7,7 @@
 
 #include "capture/bytecode/c_stack.h"
 #include "capture/bytecode/frame_hook.h"
+#include "capture/bytecode/thread_end.h"
 
 namespace wick::capture {
 namespace frame_hook_module {
@@ -29,6 +30,10 @@ PyObject* guarded(F&& f) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
+}
+
+Object called(PyObject* function, PyObject* args) {
+  return Object::checked(callPython([&] { return PyObject_CallObject(function, args); }));
 }
 
 template <class... Args>
@@ -73,8 +78,10 @@ std::optional<PyObject*> askPython(void* context, FrameView frame, CodeData* dat
       data ? static_cast<Held*>(data)->get() : Py_None, "has_locals",
       truth(frame.hasLocals()).get(), "generator", truth(frame.ownedByGenerator()).get(), "started",
       truth(frame.started()).get()));
-  Object value = Object::checked(PyObject_CallFunction(static_cast<PyObject*>(context), "OOO",
-                                                       frame.code(), slots.get(), flags.get()));
+  const Object args =
+      Object::checked(Py_BuildValue("(OOO)", frame.code(), slots.get(), flags.get()));
+  slots = Object();
+  Object value = called(static_cast<PyObject*>(context), args.get());
   if (value.get() == Py_NotImplemented) return std::nullopt;
   return value.leak();
 }
@@ -83,7 +90,7 @@ std::optional<PyObject*> askPython(void* context, FrameView frame, CodeData* dat
 PyObject* callWith(FrameCallback callback, void* context, PyObject* function, PyObject* rest) {
   return guarded([&] {
     const HookScope scope(callback, context);
-    return Object::checked(PyObject_CallObject(function, rest));
+    return called(function, rest);
   });
 }
 
@@ -182,7 +189,7 @@ PyObject* runPaused(PyObject*, PyObject* args) {
     if (PyTuple_GET_SIZE(args) < 1) throw BytecodeError("run_paused(function, *args)");
     const Object rest = Object::checked(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
     const PauseHook pause;
-    return Object::checked(PyObject_CallObject(PyTuple_GET_ITEM(args, 0), rest.get()));
+    return called(PyTuple_GET_ITEM(args, 0), rest.get());
   });
 }
 
