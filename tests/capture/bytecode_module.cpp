@@ -4,48 +4,14 @@
 #include <utility>
 
 #include "capture/bytecode/assemble.h"
-#include "capture/bytecode/decode.h"
 #include "capture/bytecode/edit.h"
 #include "capture/bytecode/prefix.h"
 #include "capture/bytecode/stack_depth.h"
+#include "tests/capture/module_helpers.h"
 
 namespace wick::capture {
 namespace bytecode_module {
 namespace {
-
-PyObject* bytecode_error = nullptr;
-
-// Runs C++ for Python.
-template <class F>
-PyObject* guarded(F&& f) noexcept {
-  try {
-    return f().leak();
-  } catch (const PythonError&) {
-  } catch (const BytecodeError& error) {
-    PyErr_SetString(bytecode_error, error.what());
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-  return nullptr;
-}
-
-template <class... Args>
-Object built(const char* format, Args... args) {
-  return Object::checked(Py_BuildValue(format, args...));
-}
-
-template <class... Args>
-void parse(PyObject* args, const char* format, Args... targets) {
-  if (!PyArg_ParseTuple(args, format, targets...)) throw PythonError();
-}
-
-void append(const Object& list, const Object& element) {
-  if (PyList_Append(list.get(), element.get()) < 0) throw PythonError();
-}
-
-DecodedCode decoded(PyObject* code) {
-  return decode(reinterpret_cast<PyCodeObject*>(code));
-}
 
 // opcodes() -> [(name, number, caches, facts)]
 PyObject* opcodes(PyObject*, PyObject*) {
@@ -296,13 +262,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace wick::capture
 
 PyMODINIT_FUNC PyInit_bytecode_module() {
-  using namespace wick::capture::bytecode_module;
-  PyObject* module = PyModule_Create(&definition);
-  if (!module) return nullptr;
-  bytecode_error = PyErr_NewException("bytecode_module.BytecodeError", PyExc_ValueError, nullptr);
-  if (!bytecode_error || PyModule_AddObjectRef(module, "BytecodeError", bytecode_error) < 0) {
-    Py_DECREF(module);
-    return nullptr;
-  }
-  return module;
+  return wick::capture::makeModule(wick::capture::bytecode_module::definition,
+                                   "bytecode_module.BytecodeError");
 }
