@@ -576,6 +576,11 @@ PyObject* eagerFunction(CallForm form, const std::string& text, const std::strin
   return reinterpret_cast<PyObject*>(object);
 }
 
+bool isEagerFunction(PyObject* object) {
+  PyTypeObject* const type = Py_TYPE(object);
+  return type == function_type || type == method_type || type == property_type;
+}
+
 PyObject* callEager(PyObject* function, PyObject* const* args, size_t count,
                     bool or_not_implemented) {
   return guarded(

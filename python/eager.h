@@ -30,6 +30,9 @@ enum class CallForm : uint8_t {
 PyObject* eagerFunction(CallForm form, const std::string& text, const std::string& qualified,
                         bool gives_dtype = false);
 
+// Whether the object is one of these.
+bool isEagerFunction(PyObject* object);
+
 // Calls it with positional arguments. Null with an exception set; with `or_not_implemented`
 // NotImplemented when an argument has no form as a value or nothing fits the types.
 PyObject* callEager(PyObject* function, PyObject* const* args, size_t count,

@@ -141,6 +141,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     addTracing(module.get());
     addLazy(module.get());
     addDistributed(module.get());
+    addCapture(module.get());
     const Owned generator(generatorObject(wick::GeneratorRef(&wick::defaultGenerator())));
     check(PyModule_AddObjectRef(module.get(), "default_generator", generator.get()));
     check(PyModule_AddStringConstant(module.get(), "__version__", wick::version()));

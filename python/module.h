@@ -21,5 +21,7 @@ void addScript(PyObject* module);
 void addTracing(PyObject* module);
 void addLazy(PyObject* module);
 void addDistributed(PyObject* module);
+// wick.compile.
+void addCapture(PyObject* module);
 
 }  // namespace wick::python

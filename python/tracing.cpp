@@ -97,7 +97,9 @@ void noteLazyPlace() {
 }
 
 void warnOfTrace(const char* text) {
-  if (!Tracer::active() || !warning_class) return;
+  // Captured code is recorded without a session: there each such place ends the graph.
+  const Tracer* const active = Tracer::active();
+  if (!active || !warning_class || !sessionOf(*active)) return;
   check(PyErr_WarnEx(warning_class, text, 1));
 }
 

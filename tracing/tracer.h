@@ -71,6 +71,9 @@ class Tracer : public CallLayer {
   // The Value that the tensor is known by, or null.
   Value* find(const Tensor& tensor);
 
+  // The tensor is known by this Value from now on, which the caller put into the graph.
+  void bindResult(Value* value, const Tensor& tensor) { bindTensor(value, tensor); }
+
   // Where the nodes that follow come from.
   void setPlace(SourceRange place) { graph_->setCurrentRange(std::move(place)); }
   // Where callers put nodes of their own.

@@ -25,10 +25,12 @@ from wick import torch
 
 __version__ = _C.__version__
 
-_SUBMODULES = {"autograd", "jit", "nn", "optim", "files", "lazy", "distributed", "utils", "aot"}
+_SUBMODULES = {"autograd", "jit", "nn", "optim", "files", "lazy", "distributed", "utils", "aot", "compiler"}
 
 
 def __getattr__(name):
+    if name == "compile":
+        return _importlib.import_module("wick.compiler").compile
     if name in _SUBMODULES:
         return _importlib.import_module("wick." + name)
     # Everything of the namespace is found here as well: wick.zeros, wick.float32.

@@ -1,0 +1,280 @@
+#include "capture/attempt.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/frame.h"
+#include "capture/resume/continuation.h"
+#include "capture/values/builtin.h"
+#include "capture/values/dict.h"
+#include "capture/values/function.h"
+#include "capture/values/instance.h"
+#include "capture/values/sequence.h"
+#include "capture/values/set.h"
+
+namespace wick::capture {
+namespace {
+
+constexpr int kMaxAttempts = 20;
+
+// The gradient mode of the thread, and its Python exception, which evaluation changes.
+class ThreadStateScope {
+ public:
+  explicit ThreadStateScope(const World& world) : world_(world), grad_mode_(world.gradMode()) {}
+  ~ThreadStateScope() { world_.setGradMode(grad_mode_); }
+
+ private:
+  const World& world_;
+  const bool grad_mode_;
+};
+
+// Continuations by root code. They keep their code.
+Continuations& continuationsOf(PyCodeObject* code) {
+  static auto& known = *new std::unordered_map<PyObject*, std::unique_ptr<Continuations>>;
+  auto& found = known[reinterpret_cast<PyObject*>(code)];
+  if (!found) found = std::make_unique<Continuations>(code);
+  return *found;
+}
+
+// A place to end the graph at: before the root frame's step `number`.
+struct Stop {
+  int64_t number = -1;  // none
+  std::string reason;
+};
+
+// One evaluation of the frame from its start.
+class Attempt {
+ public:
+  Attempt(const World& world, FrameView frame, const Stop& stop)
+      : frame_(frame),
+        stop_(stop),
+        roots_(rootsOf(frame)),
+        grad_mode_(world.gradMode()),
+        capture_(world, roots_) {}
+
+  // Returns the entry. Throws GraphBreak, with failedStep() set; Raised if the frame raises.
+  std::unique_ptr<Entry> run() {
+    PyObject* const function = reinterpret_cast<PyObject*>(frame_.function());
+    auto* const variable = capture_.as<FunctionVariable>(
+        capture_.read(capture_.guards.root(Access::kFunction), function));
+    if (!variable) breakGraph("the frame has no function");
+    EvalFrame frame(capture_, variable, nullptr);
+    for (int i = 0; i < frame_.slotCount(); ++i) {
+      PyObject* const object = frame_.slot(i);
+      if (!object) continue;
+      Source* const source = capture_.guards.root(
+          Access::kSlot, i, frame.code->slots[static_cast<size_t>(i)].name.get());
+      frame.slots[static_cast<size_t>(i)] = capture_.read(source, object);
+    }
+    while (frame.status == EvalFrame::Status::kRunning) {
+      if (steps_ == stop_.number) return finish(frame);
+      capture_.root_step = steps_;
+      frame.step();
+      ++steps_;
+    }
+    return finish(frame);
+  }
+
+  // Returns an entry that runs the frame plainly, for as long as the guards hold that
+  // were added so far.
+  std::unique_ptr<Entry> plain(const std::string& reason) {
+    auto entry = std::make_unique<Entry>();
+    entry->plain = true;
+    entry->break_reason = reason;
+    capture_.guards.finish();
+    entry->guards.take(capture_.guards);
+    return entry;
+  }
+
+  int64_t failedStep() const { return steps_; }
+
+ private:
+  std::unique_ptr<Entry> finish(EvalFrame& frame) {
+    entry_ = std::make_unique<Entry>();
+    capture_.root_step = steps_;
+    Builder builder(capture_.guards);
+    std::vector<int*> wanted;
+    if (frame.status == EvalFrame::Status::kReturned) {
+      entry_->value = builder.build(frame.value);
+      wanted.push_back(&entry_->value);
+    } else {
+      buildContinuation(frame, builder);
+      for (int& each : entry_->cells) wanted.push_back(&each);
+      for (int& each : entry_->arguments) wanted.push_back(&each);
+    }
+    replayEffects(builder);
+    for (Source* input : capture_.inputs()) entry_->inputs.push_back(capture_.guards.keep(input));
+    guardDistinct();
+    entry_->recipe = builder.finish(std::move(wanted));
+    if (capture_.recording->numOperators() > 0) {
+      entry_->graph = capture_.recording->finish(builder.outputs());
+    }
+    capture_.guards.finish();
+    entry_->guards.take(capture_.guards);
+    return std::move(entry_);
+  }
+
+  // Objects that the program changes must not be reachable by another name, unless they were.
+  void guardDistinct() {
+    for (Variable* changed : capture_.modified()) {
+      if (!changed->source) continue;
+      for (Variable* other : capture_.known()) {
+        if (other == changed || !other->source || !other->used) continue;
+        if (other->type() != changed->type()) continue;
+        if (other->source->access == Access::kPinned &&
+            changed->source->access == Access::kPinned) {
+          continue;
+        }
+        capture_.guards.addPair(changed->source, other->source, false);
+      }
+    }
+  }
+
+  void replayEffects(Builder& builder) {
+    // By index: replaying may build, and builds never modify.
+    for (Variable* each : capture_.modified()) {
+      if (auto* list = dynamic_cast<ListVariable*>(each)) {
+        list->replay(capture_, builder);
+      } else if (auto* dict = dynamic_cast<DictVariable*>(each)) {
+        dict->replay(capture_, builder);
+      } else if (auto* set = dynamic_cast<SetVariable*>(each)) {
+        set->replay(capture_, builder);
+      } else if (auto* cell = dynamic_cast<CellVariable*>(each)) {
+        cell->replay(capture_, builder);
+      } else if (auto* instance = dynamic_cast<InstanceVariable*>(each)) {
+        instance->replay(capture_, builder);
+      } else {
+        breakGraph(fmt::format("{} was changed", describe(*each)));
+      }
+    }
+    if (capture_.recording->gradMode() != grad_mode_) {
+      builder.effect(StepKind::kGradMode, {}, {}, capture_.recording->gradMode());
+    }
+  }
+
+  static bool isNull(Variable* entry) {
+    auto* const mark = dynamic_cast<MarkVariable*>(entry);
+    return mark && mark->kind == MarkVariable::Kind::kNull;
+  }
+
+  // The exception that is handled while the entry of the stack is there.
+  Variable* handledAt(EvalFrame& frame, size_t index) {
+    for (size_t i = index + 1; i < frame.stack.size(); ++i) {
+      auto* const mark = dynamic_cast<MarkVariable*>(frame.stack[i]);
+      if (mark && mark->kind == MarkVariable::Kind::kPreviousException) return mark->previous;
+    }
+    return capture_.handled;
+  }
+
+  void buildContinuation(EvalFrame& frame, Builder& builder) {
+    entry_->break_reason = stop_.reason;
+    entry_->break_file = PyUnicode_AsUTF8(frame.code->filename.get());
+    PyCodeObject* root = frame.function->code();
+    int at = Continuations::groupStart(*frame.code, frame.at);
+    entry_->break_line = frame.code->instructions[static_cast<size_t>(at)].location.line;
+    std::vector<int> slot_of(frame.slots.size());
+    for (size_t i = 0; i < slot_of.size(); ++i) slot_of[i] = static_cast<int>(i);
+    if (const ContinuationInfo* info = Continuations::find(root)) {
+      at = info->instructions[static_cast<size_t>(at)];
+      if (at < 0) breakGraph("the beginning of a continuation");
+      slot_of = info->slots;
+      root = reinterpret_cast<PyCodeObject*>(info->root.get());
+    }
+    try {
+      Continuations& all = continuationsOf(root);
+      Layout layout = layoutFor(all, at, frame, slot_of);
+      for (const Parameter& each : parametersOf(all.root(), layout)) {
+        entry_->arguments.push_back(builder.build(argumentOf(frame, layout, each, slot_of)));
+      }
+      for (const int kind : {static_cast<int>(kCellSlot), static_cast<int>(kFreeSlot)}) {
+        for (size_t i = 0; i < all.root().slots.size(); ++i) {
+          if (!(all.root().slots[i].kind & kind)) continue;
+          Variable* const cell = frame.slots[static_cast<size_t>(slot_of[i])];
+          if (!cell) breakGraph("a cell is missing");
+          entry_->cells.push_back(builder.build(cell));
+        }
+      }
+      entry_->continuation = all.breakAt(at, layout);
+    } catch (const BytecodeError& error) {
+      breakGraph(error.what());
+    }
+  }
+
+  Variable* argumentOf(EvalFrame& frame, const Layout& layout, const Parameter& parameter,
+                       const std::vector<int>& slot_of) {
+    if (parameter.stack < 0) {
+      return frame.slots[static_cast<size_t>(slot_of[static_cast<size_t>(parameter.slot)])];
+    }
+    const auto index = static_cast<size_t>(parameter.stack);
+    if (layout.stack[index].kind != StackKind::kPrevious) return frame.stack[index];
+    Variable* const handled = handledAt(frame, index);
+    if (!handled) breakGraph("a handler without an exception");
+    return handled;
+  }
+
+  Layout layoutFor(Continuations& all, int at, EvalFrame& frame, const std::vector<int>& slot_of) {
+    const std::optional<FrameState> state = all.stateBefore(at);
+    if (!state || state->stack.size() != frame.stack.size()) {
+      breakGraph("a state that no path leads to");
+    }
+    Layout layout;
+    layout.stack = state->stack;
+    for (size_t i = 0; i < layout.stack.size(); ++i) {
+      StackEntry& entry = layout.stack[i];
+      if (entry.kind == StackKind::kNullOrValue) {
+        entry.kind = isNull(frame.stack[i]) ? StackKind::kNull : StackKind::kValue;
+      }
+      if (entry.kind == StackKind::kOffset && entry.instruction < 0) {
+        breakGraph("a break in a handler of several instructions");
+      }
+    }
+    for (size_t i = 0; i < all.root().slots.size(); ++i) {
+      const bool local = (all.root().slots[i].kind & (kCellSlot | kFreeSlot)) == 0;
+      layout.bound.push_back(local && frame.slots[static_cast<size_t>(slot_of[i])] != nullptr);
+    }
+    return layout;
+  }
+
+  const FrameView frame_;
+  const Stop& stop_;
+  const FrameRoots roots_;
+  const bool grad_mode_;
+  Capture capture_;
+  std::unique_ptr<Entry> entry_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
+  const ThreadStateScope scope(world);
+  const int64_t state = world.state();
+  Stop stop;
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    // Each attempt begins as the program does.
+    const ThreadStateScope own(world);
+    Attempt attempt(world, frame, stop);
+    std::unique_ptr<Entry> entry;
+    try {
+      entry = attempt.run();
+    } catch (const GraphBreak& reason) {
+      int64_t step = attempt.failedStep();
+      // The object that cannot be made again comes from an earlier step: the graph ends before it.
+      if (reason.born >= 0 && reason.born < step) step = reason.born;
+      const bool again = (stop.number < 0 || step < stop.number) && i + 1 < kMaxAttempts;
+      stop = {step, reason.reason};
+      if (!again) entry = attempt.plain(reason.reason);
+    } catch (const Raised&) {
+      entry = attempt.plain("the function raises an exception");
+    }
+    if (!entry) continue;
+    entry->state = state;
+    return entry;
+  }
+  throw InternalError(__FILE__, __LINE__, "attempts that do not end");
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,17 @@
+// Captures a frame that starts.
+#pragma once
+
+#include <memory>
+
+#include "capture/bytecode/frame.h"
+#include "capture/entry.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+
+// Returns an entry for the frame as it is now, which has not been touched. An entry that could not
+// be made runs plainly, and says why. Throws PythonError for interrupts, and where Python has no
+// memory.
+std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame);
+
+}  // namespace wick::capture

@@ -1,0 +1,287 @@
+#include "capture/compiled_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "capture/attempt.h"
+#include "capture/bytecode/code_data.h"
+#include "capture/bytecode/frame_hook.h"
+#include "capture/resume/continuation.h"
+#include "core/log.h"
+
+namespace wick::capture {
+namespace {
+
+constexpr int64_t kDefaultLimit = 8;
+int64_t limit = kDefaultLimit;
+
+thread_local bool capturing = false;
+
+// The entries of one region for a code object.
+struct RegionEntries {
+  std::weak_ptr<Region> region;
+  std::vector<std::unique_ptr<Entry>> entries;
+  bool full = false;       // the limit was reached, and said
+  bool capturing = false;  // a thread captures a frame of the code
+};
+
+class CompiledCode : public CodeData {
+ public:
+  RegionEntries& of(const std::shared_ptr<Region>& region) {
+    for (const auto& each : all_) {
+      if (each->region.lock() == region) return *each;
+    }
+    std::erase_if(all_, [](const auto& each) { return each->region.expired(); });
+    all_.push_back(std::make_unique<RegionEntries>());
+    all_.back()->region = region;
+    return *all_.back();
+  }
+  const std::vector<std::unique_ptr<RegionEntries>>& all() const { return all_; }
+  bool disabled = false;
+
+ private:
+  std::vector<std::unique_ptr<RegionEntries>> all_;
+};
+
+CompiledCode& compiledCode(PyCodeObject* code) {
+  if (CodeData* known = codeData(code)) return static_cast<CompiledCode&>(*known);
+  auto made = std::make_unique<CompiledCode>();
+  CompiledCode& result = *made;
+  setCodeData(code, std::move(made));
+  return result;
+}
+
+bool isStrict() {
+  static const bool strict = [] {
+    const char* const text = std::getenv("WICK_CAPTURE");
+    return text && std::string_view(text) == "strict";
+  }();
+  return strict;
+}
+
+void warn(const std::string& message) {
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 1) < 0) throw PythonError();
+}
+
+std::string nameOf(PyCodeObject* code) {
+  const char* const name = PyUnicode_AsUTF8(code->co_qualname);
+  const char* const file = PyUnicode_AsUTF8(code->co_filename);
+  if (!name || !file) PyErr_Clear();
+  return fmt::format("{} ({}:{})", name ? name : "?", file ? file : "?", code->co_firstlineno);
+}
+
+class CapturingScope {
+ public:
+  CapturingScope() : before_(std::exchange(capturing, true)) {}
+  ~CapturingScope() { capturing = before_; }
+
+ private:
+  const bool before_;
+};
+
+// An error in capture itself: the function runs plainly, and says so once.
+void reportInternal(const std::string& message, PyCodeObject* code) {
+  if (isStrict()) {
+    PyErr_Format(PyExc_SystemError, "wick.compile: internal error in %s: %s", nameOf(code).c_str(),
+                 message.c_str());
+    throw PythonError();
+  }
+  setSkipped(code, true);
+  warn(fmt::format("wick.compile: internal error in {}, which runs as plain Python from now on: {}",
+                   nameOf(code), message));
+}
+
+void raiseBreak(const Entry& entry) {
+  PyErr_Format(PyExc_RuntimeError, "wick.compile(fullgraph=True): the graph breaks at %s:%d: %s",
+               entry.break_file.c_str(), entry.break_line, entry.break_reason.c_str());
+  throw PythonError();
+}
+
+class FrameRun {
+ public:
+  FrameRun(const std::shared_ptr<Region>& region, FrameView frame)
+      : region_(region), world_(*region->world), frame_(frame), roots_(rootsOf(frame)) {}
+
+  std::optional<PyObject*> run() {
+    PyCodeObject* const code = frame_.code();
+    if (isSkippedFile(code) || isBreak(code)) {
+      setSkipped(code, true);
+      return std::nullopt;
+    }
+    CompiledCode& compiled = compiledCode(code);
+    if (compiled.disabled || code->co_flags & CO_GENERATOR) return std::nullopt;
+    RegionEntries& all = compiled.of(region_);
+    std::vector<Object> registers;
+    for (size_t i = 0; i < all.entries.size(); ++i) {
+      if (!all.entries[i]->matches(world_, roots_, registers)) continue;
+      // The last one that was used comes first.
+      if (i > 0)
+        std::rotate(all.entries.begin(), all.entries.begin() + static_cast<ptrdiff_t>(i),
+                    all.entries.begin() + static_cast<ptrdiff_t>(i) + 1);
+      return use(*all.entries[0], registers);
+    }
+    return capture(all, code);
+  }
+
+ private:
+  static bool isBreak(PyCodeObject* code) {
+    const ContinuationInfo* const info = Continuations::find(code);
+    return info && info->kind == ContinuationInfo::Kind::kBreak;
+  }
+
+  // Files whose functions are never captured on their own: parts of Python.
+  static bool isSkippedFile(PyCodeObject* code) {
+    const char* const file = PyUnicode_AsUTF8(code->co_filename);
+    if (!file) {
+      PyErr_Clear();
+      return true;
+    }
+    const std::string_view name = file;
+    static const std::string library = [] {
+      const Object os = Object::own(PyImport_ImportModule("os"));
+      const Object path = os ? Object::own(PyObject_GetAttrString(os.get(), "__file__")) : Object();
+      const char* const text = path ? PyUnicode_AsUTF8(path.get()) : nullptr;
+      if (!text) PyErr_Clear();
+      const std::string all = text ? text : "";
+      return all.substr(0, all.rfind('/') + 1);
+    }();
+    if (name.starts_with("<frozen ")) return true;
+    if (library.empty() || !name.starts_with(library)) return false;
+    const std::string_view rest = name.substr(library.size());
+    return !rest.starts_with("site-packages/") && !rest.starts_with("dist-packages/");
+  }
+
+  std::optional<PyObject*> use(Entry& entry, std::vector<Object>& registers) {
+    ++entry.hits;
+    return entry.run(world_, frame_, registers);
+  }
+
+  std::optional<PyObject*> capture(RegionEntries& all, PyCodeObject* code) {
+    if (all.capturing || all.full) return std::nullopt;
+    if (static_cast<int64_t>(all.entries.size()) >= limit) {
+      all.full = true;
+      warn(fmt::format(
+          "wick.compile: {} has {} entries, the limit (wick.compiler.cache_size_limit); "
+          "calls that none of them fits run as plain Python",
+          nameOf(code), limit));
+      return std::nullopt;
+    }
+    std::unique_ptr<Entry> made;
+    std::string problem;
+    all.capturing = true;
+    try {
+      const PauseHook pause;
+      const CapturingScope scope;
+      made = captureFrame(world_, frame_);
+    } catch (const Error& error) {
+      problem = error.what();
+    } catch (...) {
+      all.capturing = false;
+      throw;
+    }
+    all.capturing = false;
+    if (!made) {
+      reportInternal(problem, code);
+      return std::nullopt;
+    }
+    WICK_LOG_AT(LogLevel::Dump, "{}\n{}", nameOf(code), made->text());
+    if (region_->observer) {
+      const PauseHook pause;
+      region_->observer(code, *made);
+    }
+    if (region_->full_graph && (made->plain || made->value < 0)) raiseBreak(*made);
+    std::vector<Object> registers;
+    if (!made->matches(world_, roots_, registers)) {
+      reportInternal(
+          fmt::format("a new entry does not fit its own call: {}", made->guards.whyNot(roots_)),
+          code);
+      return std::nullopt;
+    }
+    all.entries.insert(all.entries.begin(), std::move(made));
+    return use(*all.entries[0], registers);
+  }
+
+  const std::shared_ptr<Region>& region_;
+  const World& world_;
+  const FrameView frame_;
+  const FrameRoots roots_;
+};
+
+std::optional<PyObject*> onFrame(void* context, FrameView frame, CodeData*) {
+  try {
+    return FrameRun(*static_cast<std::shared_ptr<Region>*>(context), frame).run();
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+Object callCaptured(const std::shared_ptr<Region>& region, PyObject* function,
+                    const std::vector<PyObject*>& arguments, PyObject* names) {
+  std::shared_ptr<Region> own = region;
+  const HookScope scope(onFrame, &own);
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  return Object::checked(
+      PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names));
+}
+
+Object callPlainly(PyObject* function, const std::vector<PyObject*>& arguments, PyObject* names) {
+  const PauseHook pause;
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  return Object::checked(
+      PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names));
+}
+
+void disableCode(PyCodeObject* code) {
+  prepareCodeData();
+  compiledCode(code).disabled = true;
+}
+
+bool isDisabled(PyCodeObject* code) {
+  const CodeData* const known = codeData(code);
+  return known && static_cast<const CompiledCode*>(known)->disabled;
+}
+
+void resetCaptures() {
+  prepareCodeData();
+  std::vector<Object> disabled;
+  forEachCode([&](PyCodeObject* code, CodeData* data) {
+    auto* const compiled = static_cast<CompiledCode*>(data);
+    if (compiled && compiled->disabled) {
+      disabled.push_back(Object::share(reinterpret_cast<PyObject*>(code)));
+    }
+  });
+  resetCodes();
+  for (const Object& each : disabled) disableCode(reinterpret_cast<PyCodeObject*>(each.get()));
+}
+
+int64_t cacheSizeLimit() {
+  return limit;
+}
+
+void setCacheSizeLimit(int64_t value) {
+  limit = value;
+}
+
+bool isCapturing() {
+  return capturing;
+}
+
+void forEachEntry(const std::function<void(PyCodeObject*, const Region&, const Entry&)>& visit) {
+  prepareCodeData();
+  forEachCode([&](PyCodeObject* code, CodeData* data) {
+    auto* const compiled = static_cast<CompiledCode*>(data);
+    if (!compiled) return;
+    for (const auto& each : compiled->all()) {
+      const std::shared_ptr<Region> region = each->region.lock();
+      if (!region) continue;
+      for (const auto& entry : each->entries) visit(code, *region, *entry);
+    }
+  });
+}
+
+}  // namespace wick::capture

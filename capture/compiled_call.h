@@ -1,0 +1,53 @@
+// Calls with capture: frames that start within them are captured, or run by entries that were made
+// before.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capture/entry.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+
+// The settings of one compiled function. All of its frames share them; the same code compiled with
+// other settings has entries of its own.
+class Region {
+ public:
+  explicit Region(std::shared_ptr<const World> world) : world(std::move(world)) {}
+
+  const std::shared_ptr<const World> world;
+  // A break is an error.
+  bool full_graph = false;
+  // Called for each entry that is made, before its first run. May throw PythonError.
+  std::function<void(PyCodeObject*, const Entry&)> observer;
+};
+
+// Calls the function. Throws PythonError for whatever the call raises.
+Object callCaptured(const std::shared_ptr<Region>& region, PyObject* function,
+                    const std::vector<PyObject*>& arguments, PyObject* names);
+
+// Calls the function with all of its callees run plainly.
+Object callPlainly(PyObject* function, const std::vector<PyObject*>& arguments, PyObject* names);
+
+// Leaves the code, also where others call it, to Python for good.
+void disableCode(PyCodeObject* code);
+bool isDisabled(PyCodeObject* code);
+
+// Gives up all entries.
+void resetCaptures();
+
+// The number of entries that a code object may have in one region; afterwards other calls run
+// plainly.
+int64_t cacheSizeLimit();
+void setCacheSizeLimit(int64_t limit);
+
+// Returns whether the calling thread evaluates a program symbolically.
+bool isCapturing();
+
+// The entries of a code object, for those who explain them: visits all.
+void forEachEntry(const std::function<void(PyCodeObject*, const Region&, const Entry&)>& visit);
+
+}  // namespace wick::capture

@@ -1,0 +1,84 @@
+#include "capture/effects/builder.h"
+
+#include <algorithm>
+
+#include "capture/values/variable.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+namespace {
+
+// Numbers of registers until finish().
+constexpr int kOutputs = 1 << 24;
+constexpr int kMade = 1 << 26;
+
+}  // namespace
+
+int Builder::build(Variable* variable) {
+  if (const auto known = made_.find(variable); known != made_.end()) return known->second;
+  if (variable->source) return made_[variable] = guards_.keep(variable->source);
+  if (PyObject* object = variable->constant()) return made_[variable] = constant(object);
+  if (std::ranges::find(open_, variable) != open_.end()) {
+    breakGraph("an object that holds itself would have to be made again");
+  }
+  open_.push_back(variable);
+  int at = 0;
+  try {
+    at = variable->build(*this);
+  } catch (GraphBreak& reason) {
+    if (reason.born < 0) reason.born = variable->born;
+    throw;
+  }
+  open_.pop_back();
+  return made_[variable] = at;
+}
+
+std::vector<int> Builder::buildAll(const std::vector<Variable*>& variables) {
+  std::vector<int> registers;
+  registers.reserve(variables.size());
+  for (Variable* each : variables) registers.push_back(build(each));
+  return registers;
+}
+
+int Builder::constant(PyObject* object) {
+  const auto known = constant_of_.find(object);
+  if (known != constant_of_.end()) return known->second;
+  return constant_of_[object] = make(StepKind::kConstant, {}, Object::share(object));
+}
+
+int Builder::output(PyObject* fake) {
+  const auto [at, added] =
+      output_of_.try_emplace(fake, kOutputs + static_cast<int>(outputs_.size()));
+  if (added) outputs_.push_back(fake);
+  return at->second;
+}
+
+int Builder::make(StepKind kind, std::vector<int> arguments, Object object, int64_t number) {
+  const int at = kMade + num_made_++;
+  steps_.push_back({kind, at, std::move(arguments), std::move(object), number});
+  return at;
+}
+
+void Builder::effect(StepKind kind, std::vector<int> arguments, Object object, int64_t number) {
+  steps_.push_back({kind, -1, std::move(arguments), std::move(object), number});
+}
+
+Recipe Builder::finish(std::vector<int*> wanted) {
+  const int first_output = guards_.numRegisters();
+  const int first_made = first_output + static_cast<int>(outputs_.size());
+  const auto renumber = [&](int& at) {
+    if (at >= kMade) {
+      at += first_made - kMade;
+    } else if (at >= kOutputs) {
+      at += first_output - kOutputs;
+    }
+  };
+  for (Step& step : steps_) {
+    renumber(step.result);
+    for (int& argument : step.arguments) renumber(argument);
+  }
+  for (int* each : wanted) renumber(*each);
+  return {std::move(steps_), first_made + num_made_};
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,233 @@
+#include "capture/effects/recipe.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+namespace {
+
+void check(int status) {
+  if (status < 0) throw PythonError();
+}
+
+class Runner {
+ public:
+  Runner(std::vector<Object>& registers, const World& world)
+      : registers_(registers), world_(world) {}
+
+  Object run(const Step& step) {
+    switch (step.kind) {
+      case StepKind::kConstant:
+        return step.object;
+      case StepKind::kTuple:
+        return tuple(step, 0);
+      case StepKind::kList:
+        return Object::checked(PySequence_List(tuple(step, 0).get()));
+      case StepKind::kSet:
+        return Object::checked(PySet_New(tuple(step, 0).get()));
+      case StepKind::kDict:
+        return dict(step, 0);
+      case StepKind::kCall:
+        return call(step);
+      case StepKind::kSlice:
+        return Object::checked(PySlice_New(at(step, 0), at(step, 1), at(step, 2)));
+      case StepKind::kNew:
+        return fresh(at(step, 0));
+      case StepKind::kCell:
+        return Object::checked(PyCell_New(step.arguments.empty() ? nullptr : at(step, 0)));
+      case StepKind::kMethod:
+        return Object::checked(PyMethod_New(at(step, 0), at(step, 1)));
+      case StepKind::kFunction:
+        return function(step);
+      case StepKind::kAttribute:
+        return Object::checked(PyObject_GenericGetAttr(at(step, 0), step.object.get()));
+      default:
+        effect(step);
+        return {};
+    }
+  }
+
+ private:
+  PyObject* at(const Step& step, size_t i) const {
+    return registers_[static_cast<size_t>(step.arguments[i])].get();
+  }
+
+  Object tuple(const Step& step, size_t first) const {
+    const size_t count = step.arguments.size() - first;
+    Object made = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (size_t i = 0; i < count; ++i) {
+      PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), Py_NewRef(at(step, first + i)));
+    }
+    return made;
+  }
+
+  Object dict(const Step& step, size_t first) const {
+    Object made = Object::checked(PyDict_New());
+    fill(made.get(), step, first);
+    return made;
+  }
+
+  void fill(PyObject* dict, const Step& step, size_t first) const {
+    for (size_t i = first; i + 1 < step.arguments.size(); i += 2) {
+      check(PyDict_SetItem(dict, at(step, i), at(step, i + 1)));
+    }
+  }
+
+  Object call(const Step& step) const {
+    std::vector<PyObject*> arguments;
+    for (size_t i = 1; i < step.arguments.size(); ++i) arguments.push_back(at(step, i));
+    const size_t named = step.object ? static_cast<size_t>(PyTuple_GET_SIZE(step.object.get())) : 0;
+    return Object::checked(PyObject_Vectorcall(at(step, 0), arguments.data(),
+                                               arguments.size() - named, step.object.get()));
+  }
+
+  static Object fresh(PyObject* type) {
+    static PyObject* const nothing = PyTuple_New(0);
+    auto* const object = reinterpret_cast<PyTypeObject*>(type);
+    if (!nothing) throw PythonError();
+    return Object::checked(PyBaseObject_Type.tp_new(object, nothing, nullptr));
+  }
+
+  Object function(const Step& step) const {
+    size_t next = 2;
+    Object made =
+        Object::checked(PyFunction_NewWithQualName(step.object.get(), at(step, 0), at(step, 1)));
+    if (step.number & kHasDefaults) check(PyFunction_SetDefaults(made.get(), at(step, next++)));
+    if (step.number & kHasKeywordDefaults) {
+      check(PyFunction_SetKwDefaults(made.get(), at(step, next++)));
+    }
+    if (step.number & kHasClosure) check(PyFunction_SetClosure(made.get(), at(step, next++)));
+    if (step.number & kHasAnnotations) {
+      check(PyFunction_SetAnnotations(made.get(), at(step, next++)));
+    }
+    return made;
+  }
+
+  void effect(const Step& step) const {
+    PyObject* const target = step.arguments.empty() ? nullptr : at(step, 0);
+    switch (step.kind) {
+      case StepKind::kSetItem:
+        return check(PyDict_SetItem(target, at(step, 1), at(step, 2)));
+      case StepKind::kDeleteItem:
+        return check(PyDict_DelItem(target, at(step, 1)));
+      case StepKind::kReplaceList:
+        return check(PyList_SetSlice(target, 0, PyList_GET_SIZE(target), tuple(step, 1).get()));
+      case StepKind::kReplaceDict:
+        PyDict_Clear(target);
+        return fill(target, step, 1);
+      case StepKind::kReplaceSet:
+        check(PySet_Clear(target));
+        for (size_t i = 1; i < step.arguments.size(); ++i) check(PySet_Add(target, at(step, i)));
+        return;
+      case StepKind::kSetInstanceItem:
+        return check(PyObject_GenericSetAttr(target, step.object.get(), at(step, 1)));
+      case StepKind::kDeleteInstanceItem:
+        return check(PyObject_GenericSetAttr(target, step.object.get(), nullptr));
+      case StepKind::kSetModuleItem:
+        return check(PyDict_SetItem(PyModule_GetDict(target), step.object.get(), at(step, 1)));
+      case StepKind::kDeleteModuleItem:
+        return check(PyDict_DelItem(PyModule_GetDict(target), step.object.get()));
+      case StepKind::kSetCell:
+        return check(PyCell_Set(target, step.arguments.size() > 1 ? at(step, 1) : nullptr));
+      case StepKind::kGradMode:
+        return world_.setGradMode(step.number != 0);
+      default:
+        throw InternalError(__FILE__, __LINE__, "a recipe has a step of an unknown kind");
+    }
+  }
+
+  std::vector<Object>& registers_;
+  const World& world_;
+};
+
+const char* nameOf(StepKind kind) {
+  switch (kind) {
+    case StepKind::kConstant:
+      return "constant";
+    case StepKind::kTuple:
+      return "tuple";
+    case StepKind::kList:
+      return "list";
+    case StepKind::kSet:
+      return "set";
+    case StepKind::kDict:
+      return "dict";
+    case StepKind::kCall:
+      return "call";
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kNew:
+      return "new";
+    case StepKind::kCell:
+      return "cell";
+    case StepKind::kMethod:
+      return "method";
+    case StepKind::kFunction:
+      return "function";
+    case StepKind::kAttribute:
+      return "attribute";
+    case StepKind::kSetItem:
+      return "set item";
+    case StepKind::kDeleteItem:
+      return "delete item";
+    case StepKind::kReplaceList:
+      return "replace list";
+    case StepKind::kReplaceDict:
+      return "replace dict";
+    case StepKind::kReplaceSet:
+      return "replace set";
+    case StepKind::kSetInstanceItem:
+      return "set attribute";
+    case StepKind::kDeleteInstanceItem:
+      return "delete attribute";
+    case StepKind::kSetModuleItem:
+      return "set module item";
+    case StepKind::kDeleteModuleItem:
+      return "delete module item";
+    case StepKind::kSetCell:
+      return "set cell";
+    case StepKind::kGradMode:
+      return "set gradient mode";
+  }
+  return "?";
+}
+
+std::string shown(PyObject* object) {
+  const Object text = Object::own(PyObject_Repr(object));
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (!utf8) {
+    PyErr_Clear();
+    return "?";
+  }
+  constexpr size_t kLongest = 80;
+  std::string all = utf8;
+  return all.size() > kLongest ? all.substr(0, kLongest) + "..." : all;
+}
+
+}  // namespace
+
+void Recipe::run(std::vector<Object>& registers, const World& world) const {
+  registers.resize(static_cast<size_t>(num_registers));
+  Runner runner(registers, world);
+  for (const Step& step : steps) {
+    Object made = runner.run(step);
+    if (step.result >= 0) registers[static_cast<size_t>(step.result)] = std::move(made);
+  }
+}
+
+std::vector<std::string> Recipe::lines() const {
+  std::vector<std::string> lines;
+  for (const Step& step : steps) {
+    std::string line = step.result >= 0 ? fmt::format("r{} = {}", step.result, nameOf(step.kind))
+                                        : nameOf(step.kind);
+    for (const int argument : step.arguments) line += fmt::format(" r{}", argument);
+    if (step.object) line += " " + shown(step.object.get());
+    if (step.number != 0) line += fmt::format(" #{}", step.number);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,69 @@
+// A recipe: the steps that make objects and replay the effects of captured code, on registers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "capture/bytecode/object.h"
+
+namespace wick::capture {
+
+class World;
+
+enum class StepKind : uint8_t {
+  kConstant,   // result = object
+  kTuple,      // result = tuple(arguments)
+  kList,       // result = list(arguments)
+  kSet,        // result = set(arguments)
+  kDict,       // result = dict of arguments in pairs
+  kCall,       // result = arguments[0](*arguments[1:]), the last ones by the names in `object`
+  kSlice,      // result = slice(arguments)
+  kNew,        // result = object.__new__(arguments[0]) without any attribute
+  kCell,       // result = cell, empty or with arguments[0]
+  kMethod,     // result = method of arguments[0] bound to arguments[1]
+  kFunction,   // result = function with the code `object`; the arguments are, as far as the bits of
+               // `number` say: globals, qualified name, defaults, keyword defaults, closure,
+               // annotations
+  kAttribute,  // result = arguments[0].object by the class `object`'s generic rules
+  // Effects.
+  kSetItem,             // arguments[0][arguments[1]] = arguments[2], a dict
+  kDeleteItem,          // del arguments[0][arguments[1]], a dict
+  kReplaceList,         // arguments[0][:] = arguments[1:]
+  kReplaceDict,         // the same with pairs, in this order
+  kReplaceSet,          // the same
+  kSetInstanceItem,     // arguments[0].object = arguments[1] by object.__setattr__
+  kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__
+  kSetModuleItem,       // a module's dict
+  kDeleteModuleItem,
+  kSetCell,   // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
+  kGradMode,  // gradients are recorded if `number`
+};
+
+struct Step {
+  StepKind kind;
+  int result = -1;
+  std::vector<int> arguments;
+  Object object;
+  int64_t number = 0;
+};
+
+// The parts of a function that a step kFunction has arguments for, in this order.
+enum FunctionPart : uint8_t {
+  kHasDefaults = 1,
+  kHasKeywordDefaults = 2,
+  kHasClosure = 4,
+  kHasAnnotations = 8,
+};
+
+struct Recipe {
+  std::vector<Step> steps;
+  int num_registers = 0;
+
+  // Does all steps. `registers` holds what guards kept and the graph gave, and has room for
+  // num_registers. Throws PythonError.
+  void run(std::vector<Object>& registers, const World& world) const;
+  // Returns a line for each step.
+  std::vector<std::string> lines() const;
+};
+
+}  // namespace wick::capture

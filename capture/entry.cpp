@@ -1,0 +1,77 @@
+#include "capture/entry.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/frame_hook.h"
+
+namespace wick::capture {
+
+FrameRoots rootsOf(FrameView frame) {
+  return {frame.slots(), reinterpret_cast<PyObject*>(frame.function()), frame.globals(),
+          frame.builtins()};
+}
+
+bool Entry::matches(const World& world, const FrameRoots& roots,
+                    std::vector<Object>& registers) const {
+  if (world.state() != state) return false;
+  registers.assign(static_cast<size_t>(guards.numRegisters()), Object());
+  return guards.matches(roots, registers.data());
+}
+
+std::optional<PyObject*> Entry::run(const World& world, FrameView frame,
+                                    std::vector<Object>& registers) const {
+  if (plain) return std::nullopt;
+  if (graph) {
+    std::vector<Object> tensors, outputs;
+    for (const int input : inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
+    try {
+      graph->run(tensors, outputs);
+    } catch (const PythonError&) {
+      // Nothing has happened yet that the program could see: it raises the error itself.
+      if (!graph->isRestartable() || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    for (Object& output : outputs) registers.push_back(std::move(output));
+  }
+  try {
+    recipe.run(registers, world);
+    if (value >= 0) return registers[static_cast<size_t>(value)].leak();
+    Object closure;
+    if (!cells.empty()) {
+      closure = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
+      for (size_t i = 0; i < cells.size(); ++i) {
+        PyTuple_SET_ITEM(closure.get(), static_cast<Py_ssize_t>(i),
+                         Py_NewRef(registers[static_cast<size_t>(cells[i])].get()));
+      }
+    }
+    std::vector<Object> given;
+    for (const int argument : arguments) {
+      given.push_back(registers[static_cast<size_t>(argument)]);
+    }
+    registers.clear();
+    frame.clearSlots();
+    const FunctionParts parts{reinterpret_cast<PyCodeObject*>(continuation.get()), frame.globals(),
+                              frame.builtins(), closure.get()};
+    return callCodeMoving(parts, given).leak();
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
+std::string Entry::text() const {
+  std::string all;
+  for (const std::string& line : guards.lines()) all += "  guard   " + line + "\n";
+  if (graph) all += graph->text();
+  for (const std::string& line : recipe.lines()) all += "  replay  " + line + "\n";
+  if (plain) {
+    all += "  runs plainly\n";
+  } else if (value >= 0) {
+    all += fmt::format("  return r{}\n", value);
+  } else {
+    all += fmt::format("  break   {} ({}:{})\n", break_reason, break_file, break_line);
+  }
+  return all;
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,50 @@
+// An entry: one way to run a frame that was captured, for as long as its guards hold.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "capture/bytecode/frame.h"
+#include "capture/effects/recipe.h"
+#include "capture/guards/source.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+
+struct Entry {
+  GuardTree guards;
+  int64_t state = 0;                     // World::state() when it was captured
+  std::shared_ptr<CapturedGraph> graph;  // null: no operators
+  std::vector<int> inputs;               // registers
+  Recipe recipe;
+  // The frame runs plainly when the guards hold.
+  bool plain = false;
+  // The register of the value that the frame returns, -1 if a continuation follows.
+  int value = -1;
+  // The continuation: its code, the registers of the cells of its closure and of its arguments.
+  Object continuation;
+  std::vector<int> cells;
+  std::vector<int> arguments;
+  // Why the graph ended, and where: empty if it did not.
+  std::string break_reason;
+  std::string break_file;
+  int break_line = 0;
+  int64_t hits = 0;
+
+  // Returns whether the entry may be used; `registers` gets what the guards kept.
+  bool matches(const World& world, const FrameRoots& roots, std::vector<Object>& registers) const;
+  // Runs the entry. Returns the value of the frame (a new reference), null with an exception set, or
+  // nothing if the frame is to run plainly.
+  std::optional<PyObject*> run(const World& world, FrameView frame,
+                               std::vector<Object>& registers) const;
+  // Returns guards, graph and recipe as text.
+  std::string text() const;
+};
+
+// Returns the roots of a frame that starts.
+FrameRoots rootsOf(FrameView frame);
+
+}  // namespace wick::capture

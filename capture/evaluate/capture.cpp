@@ -1,0 +1,321 @@
+#include "capture/evaluate/capture.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/compiled_call.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/builtin.h"
+#include "capture/values/class.h"
+#include "capture/values/constant.h"
+#include "capture/values/dict.h"
+#include "capture/values/function.h"
+#include "capture/values/instance.h"
+#include "capture/values/module.h"
+#include "capture/values/sequence.h"
+#include "capture/values/set.h"
+#include "capture/values/tensor.h"
+
+namespace wick::capture {
+namespace {
+
+constexpr int64_t kMaxSteps = 2'000'000;
+constexpr int kMaxSourceDepth = 200;
+constexpr int kMaxNesting = 50;
+
+bool isCallableInC(PyObject* object) {
+  return PyCFunction_Check(object) || PyObject_TypeCheck(object, &PyMethodDescr_Type) ||
+         PyObject_TypeCheck(object, &PyWrapperDescr_Type) ||
+         PyObject_TypeCheck(object, &PyClassMethodDescr_Type) ||
+         Py_TYPE(object) == &_PyMethodWrapper_Type;
+}
+
+// Whether instances of the class can be evaluated: their layout is that of `object`, with a dict or
+// slots, or that of an exception.
+bool isPlainClass(PyTypeObject* type) {
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  for (PyTypeObject* base = type; base; base = base->tp_base) {
+    if (base == &PyBaseObject_Type) return true;
+    if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+    // A class that C code made has members that nobody here knows.
+    if (base->tp_new != type->tp_new && base->tp_new != PyBaseObject_Type.tp_new &&
+        !base->tp_dict) {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Capture::Capture(const World& world, const FrameRoots& roots)
+    : world(world), roots(roots), recording(world.record()) {}
+
+Capture::~Capture() = default;
+
+// ---- making variables ----
+
+Variable* Capture::makeFor(Source* source, PyObject* object) {
+  PyTypeObject* const type = Py_TYPE(object);
+  const auto own = [&] { return Object::share(object); };
+  if (isConstant(object) && !PyTuple_CheckExact(object)) {
+    return make<ConstantVariable>(own(), false);
+  }
+  if (world.isTensor(object)) return make<TensorVariable>(own());
+  if (world.isConstant(object)) return make<ConstantVariable>(own(), true);
+  if (PyTuple_Check(object) && (type == &PyTuple_Type || isPlainTuple(type))) {
+    if (source || !isConstant(object)) return make<TupleVariable>(own(), type);
+    return make<ConstantVariable>(own(), false);
+  }
+  if (PyList_CheckExact(object)) return make<ListVariable>(own());
+  if (PyDict_Check(object) && behavesAsDict(type))
+    return make<DictVariable>(own(), Access::kDictItem);
+  if (PyAnySet_CheckExact(object)) return make<SetVariable>(own());
+  if (PyFunction_Check(object)) return make<FunctionVariable>(own());
+  if (PyMethod_Check(object)) return make<MethodVariable>(own());
+  if (PyCell_Check(object)) return make<CellVariable>(own());
+  if (PyModule_Check(object)) return make<ModuleVariable>(own());
+  if (PyType_Check(object)) return make<ClassVariable>(own());
+  if (isEnum(type) || PyCode_Check(object)) return make<ConstantVariable>(own(), true);
+  if (world.calleeOf(object) != Callee::kUnknown || isCallableInC(object)) {
+    return make<BuiltinVariable>(own());
+  }
+  if (isPlainClass(type)) return make<InstanceVariable>(own());
+  return make<OpaqueVariable>(own());
+}
+
+Variable* Capture::read(Source* source, PyObject* object) {
+  if (source && source->depth() > kMaxSourceDepth) breakGraph("an object lies too deep");
+  const bool shared = !isConstant(object) && !world.isConstant(object);
+  if (shared) {
+    if (const auto known = known_.find(object); known != known_.end()) {
+      Variable* const found = known->second;
+      if (source && found->source && source != found->source) {
+        // Both places must lead to one object from now on.
+        if (source->access == Access::kPinned) {
+          guards.add(found->source, {Check::Kind::kIdentity, Object::share(object), 0, {}});
+        } else if (found->source->access == Access::kPinned) {
+          guards.add(source, {Check::Kind::kIdentity, Object::share(object), 0, {}});
+        } else {
+          guards.addPair(source, found->source, true);
+        }
+      }
+      return found;
+    }
+  }
+  Variable* const made = makeFor(source, object);
+  made->source = source;
+  if (!made->object) made->object = Object::share(object);
+  if (shared) {
+    known_[object] = made;
+    known_order_.push_back(made);
+  }
+  return made;
+}
+
+Variable* Capture::readChild(Variable* parent, Access access, int64_t index, PyObject* key,
+                             PyObject* object) {
+  if (!parent->source) return read(nullptr, object);
+  return read(guards.child(parent->source, access, index, key), object);
+}
+
+Variable* Capture::constant(PyObject* object) {
+  if (isConstant(object)) return make<ConstantVariable>(Object::share(object), false);
+  return pinned(object);
+}
+
+Variable* Capture::constantLong(int64_t number) {
+  return constant(Object::checked(PyLong_FromLongLong(number)).get());
+}
+
+Variable* Capture::constantBool(bool value) {
+  return constant(value ? Py_True : Py_False);
+}
+
+Variable* Capture::constantText(const char* text) {
+  return constant(Object::checked(PyUnicode_FromString(text)).get());
+}
+
+Variable* Capture::pinned(PyObject* object) {
+  if (isConstant(object)) return make<ConstantVariable>(Object::share(object), false);
+  return read(guards.root(Access::kPinned, 0, object), object);
+}
+
+Variable* Capture::pinnedKey(PyObject* object) {
+  return pinned(object);
+}
+
+Variable* Capture::result(Object object) {
+  PyObject* const at = object.get();
+  if (world.isTensor(at)) {
+    if (const auto known = fakes_.find(at); known != fakes_.end()) return known->second;
+    kept_.push_back(object);
+    auto* const made = make<TensorVariable>(object, Py_TYPE(at));
+    made->used = true;
+    return fakes_[at] = made;
+  }
+  if (isConstant(at)) return make<ConstantVariable>(std::move(object), false);
+  if (world.isConstant(at)) return make<ConstantVariable>(std::move(object), true);
+  if (PyTuple_Check(at) || PyList_CheckExact(at)) {
+    std::vector<Variable*> elements;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(at); ++i) {
+      elements.push_back(result(Object::share(PySequence_Fast_GET_ITEM(at, i))));
+    }
+    if (PyList_CheckExact(at)) return make<ListVariable>(std::move(elements));
+    return make<TupleVariable>(std::move(elements), Py_TYPE(at));
+  }
+  return pinned(at);
+}
+
+Variable* Capture::recordedResult(Object object, Variable* owner, PyObject* name) {
+  PyObject* const at = object.get();
+  if (owner && PyMethod_Check(at)) {
+    return make<MethodVariable>(pinned(PyMethod_GET_FUNCTION(at)), owner);
+  }
+  if (owner && PyCFunction_Check(at)) {
+    PyObject* const method = findTypeItem(owner->type(), name);
+    if (!method) breakGraph("a method that no class has");
+    return make<BoundVariable>(owner, Object::share(name), Object::share(method));
+  }
+  return result(std::move(object));
+}
+
+// ---- using them ----
+
+Variable* Capture::use(Variable* variable) {
+  if (variable->used) return variable;
+  variable->used = true;
+  variable->guard(*this);
+  return variable;
+}
+
+void Capture::guardType(Source* source, PyTypeObject* type) {
+  const bool heap = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  const int64_t version = heap ? typeVersion(type) : 0;
+  if (heap && version == 0)
+    breakGraph(fmt::format("the class {} was changed too often", type->tp_name));
+  Object object = Object::share(reinterpret_cast<PyObject*>(type));
+  if (source) {
+    guards.add(source, {Check::Kind::kType, std::move(object), version, {}});
+  } else {
+    Source* const at = guards.root(Access::kPinned, 0, object.get());
+    guards.add(at, {Check::Kind::kIdentity, object, version, {}});
+  }
+}
+
+void Capture::modify(Variable* variable) {
+  if (variable->modified) return;
+  variable->modified = true;
+  if (variable->object && variable->source) modified_.push_back(variable);
+  if (dynamic_cast<DictVariable*>(variable) && variable->object && !variable->source) {
+    modified_.push_back(variable);  // the attributes of an instance
+  }
+}
+
+void Capture::guardSame(Variable* a, Variable* b, bool same) {
+  if (a->source && b->source && a->source != b->source) guards.addPair(a->source, b->source, same);
+}
+
+// ---- exceptions of the program ----
+
+void Capture::raiseWith(PyObject* type, std::vector<Variable*> arguments) {
+  throw Raised{
+      make<ExceptionVariable>(reinterpret_cast<PyTypeObject*>(type), std::move(arguments))};
+}
+
+void Capture::raise(PyObject* type, const std::string& message) {
+  raiseWith(type,
+            {constant(Object::checked(PyUnicode_FromStringAndSize(
+                                          message.data(), static_cast<Py_ssize_t>(message.size())))
+                          .get())});
+}
+
+void Capture::raiseCurrent() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const Object kind = Object::own(type), exception = Object::own(value),
+               trace = Object::own(traceback);
+  if (!exception) breakGraph("an exception without a value");
+  if (!PyErr_GivenExceptionMatches(exception.get(), PyExc_Exception)) {
+    // Interrupts and exits are no part of the program.
+    PyErr_Restore(Py_NewRef(kind.get()), Py_NewRef(exception.get()), nullptr);
+    throw PythonError();
+  }
+  const Object arguments = Object::checked(PyObject_GetAttrString(exception.get(), "args"));
+  if (!isConstant(arguments.get())) breakGraph("an exception with arguments that are no constants");
+  std::vector<Variable*> args;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments.get()); ++i) {
+    args.push_back(constant(PyTuple_GET_ITEM(arguments.get(), i)));
+  }
+  raiseWith(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), std::move(args));
+}
+
+// ---- tensors ----
+
+Object Capture::addInput(Source* source, PyObject* tensor) {
+  guards.add(source, {Check::Kind::kTensor, {}, 0, world.guardFor(tensor)});
+  guards.keep(source);
+  inputs_.push_back(source);
+  Object fake = recording->addInput(tensor);
+  kept_.push_back(fake);
+  fakes_[fake.get()] = known_.at(tensor);
+  return fake;
+}
+
+namespace {
+
+Object objectWithin(Capture& capture, Variable* variable, int depth) {
+  if (depth > kMaxNesting) breakGraph("values are nested too deeply");
+  capture.use(variable);
+  if (PyObject* constant = variable->constant()) return Object::share(constant);
+  if (auto* tensor = dynamic_cast<TensorVariable*>(variable)) return Object::share(tensor->fake());
+  if (auto* sequence = dynamic_cast<SequenceVariable*>(variable)) {
+    const std::vector<Variable*> elements = sequence->all(capture);
+    const auto count = static_cast<Py_ssize_t>(elements.size());
+    const bool list = dynamic_cast<ListVariable*>(variable) != nullptr;
+    Object made = Object::checked(list ? PyList_New(count) : PyTuple_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* const each =
+          objectWithin(capture, elements[static_cast<size_t>(i)], depth + 1).leak();
+      if (list) {
+        PyList_SET_ITEM(made.get(), i, each);
+      } else {
+        PyTuple_SET_ITEM(made.get(), i, each);
+      }
+    }
+    return made;
+  }
+  if (auto* dict = dynamic_cast<DictVariable*>(variable)) {
+    Object made = Object::checked(PyDict_New());
+    for (const auto& [key, value] : dict->items(capture)) {
+      if (PyDict_SetItem(made.get(), objectWithin(capture, key, depth + 1).get(),
+                         objectWithin(capture, value, depth + 1).get()) < 0) {
+        throw PythonError();
+      }
+    }
+    return made;
+  }
+  if (auto* set = dynamic_cast<SetVariable*>(variable)) {
+    return Object::checked(PySet_New(set->set()));
+  }
+  breakGraph(fmt::format("{} is an argument of a function in C", describe(*variable)));
+}
+
+}  // namespace
+
+Object Capture::objectFor(Variable* variable) {
+  return objectWithin(*this, variable, 0);
+}
+
+bool Capture::mustRunPlainly(FunctionVariable& function) {
+  return isDisabled(function.code());
+}
+
+void Capture::step() {
+  if (++steps_ > kMaxSteps) {
+    breakGraph(fmt::format("more than {} instructions in one graph", kMaxSteps));
+  }
+}
+
+}  // namespace wick::capture

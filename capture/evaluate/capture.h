@@ -1,0 +1,142 @@
+// One attempt to capture a frame: everything that its evaluation shares.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "capture/guards/source.h"
+#include "capture/values/variable.h"
+#include "capture/world.h"
+
+namespace wick::capture {
+
+class EvalFrame;
+class FunctionVariable;
+
+// An exception that the evaluated program raised.
+struct Raised {
+  Variable* exception;
+};
+
+class Capture {
+ public:
+  Capture(const World& world, const FrameRoots& roots);
+  ~Capture();
+  Capture(const Capture&) = delete;
+
+  const World& world;
+  const FrameRoots roots;
+  GuardTree guards;
+  std::unique_ptr<Recording> recording;
+
+  // ---- making variables ----
+
+  // Owns the variable until the attempt ends.
+  template <class T, class... Args>
+  T* make(Args&&... args) {
+    auto owned = std::make_unique<T>(std::forward<Args>(args)...);
+    T* made = owned.get();
+    made->born = root_step;
+    variables_.push_back(std::move(owned));
+    return made;
+  }
+  // Returns the variable for an object that exists, as it was found at the source.
+  Variable* read(Source* source, PyObject* object);
+  // Returns the variable for the child of a variable with a source.
+  Variable* readChild(Variable* parent, Access access, int64_t index, PyObject* key,
+                      PyObject* object);
+  // Returns the variable for a constant of the program.
+  Variable* constant(PyObject* object);
+  Variable* constantLong(int64_t number);
+  Variable* constantBool(bool value);
+  Variable* constantText(const char* text);
+  // Returns the variable for an object that is the same in each call: part of a class whose version
+  // is guarded, or of the interpreter.
+  Variable* pinned(PyObject* object);
+  // Returns the variable for a key of a dict, whose place in the dict is guarded.
+  Variable* pinnedKey(PyObject* object);
+  // Returns the variable for a result of the recording.
+  Variable* result(Object object);
+
+  // ---- using them ----
+
+  // Adds the guards of the variable. To be called before anything that depends on what it is.
+  Variable* use(Variable* variable);
+  template <class T>
+  T* as(Variable* variable) {
+    return dynamic_cast<T*>(use(variable));
+  }
+  // Notes that the variable's object will be changed when the call ends.
+  void modify(Variable* variable);
+  const std::vector<Variable*>& modified() const { return modified_; }
+  // Adds the guard that two variables are one and the same object, or not.
+  void guardSame(Variable* a, Variable* b, bool same);
+  // Returns the variables that were read from sources.
+  const std::vector<Variable*>& known() const { return known_order_; }
+
+  // ---- exceptions of the program ----
+
+  [[noreturn]] void raise(PyObject* type, const std::string& message);
+  [[noreturn]] void raiseWith(PyObject* type, std::vector<Variable*> arguments);
+  // Turns the Python exception that is set into one of the program's.
+  [[noreturn]] void raiseCurrent();
+  // Runs the function, which uses Python's API on constants; its exceptions are the program's.
+  template <class F>
+  auto concretely(F&& f) {
+    try {
+      return f();
+    } catch (const PythonError&) {
+      raiseCurrent();
+    }
+  }
+
+  // ---- tensors ----
+
+  // Returns the fake of a tensor that becomes an input of the graph.
+  Object addInput(Source* source, PyObject* tensor);
+  const std::vector<Source*>& inputs() const { return inputs_; }
+  // Returns the variable for the result of a function that records. `owner` and `name` are those of
+  // the attribute that it reads, for results that are bound methods.
+  template <class F>
+  Variable* recorded(F&& f, Variable* owner = nullptr, PyObject* name = nullptr) {
+    return recordedResult(f(), owner, name);
+  }
+  // Returns the object of a constant, a fake, or a container of these. Throws GraphBreak.
+  Object objectFor(Variable* variable);
+
+  // ---- limits ----
+
+  // Counts an instruction; breaks the graph beyond the limit.
+  void step();
+  int depth = 0;          // of inlined calls
+  int64_t root_step = 0;  // the step of the root frame
+
+  // ---- the state of the thread of the program ----
+
+  EvalFrame* frame = nullptr;   // the innermost one
+  Variable* handled = nullptr;  // the exception that is being handled, or null
+  // Returns whether calls of the function are left to Python.
+  bool mustRunPlainly(FunctionVariable& function);
+
+  // Adds the guard for the class of an object; without a source the class is kept as it is.
+  void guardType(Source* source, PyTypeObject* type);
+
+ private:
+  Variable* recordedResult(Object object, Variable* owner, PyObject* name);
+  Variable* makeFor(Source* source, PyObject* object);
+
+  std::vector<std::unique_ptr<Variable>> variables_;
+  std::unordered_map<PyObject*, Variable*> known_;  // mutable objects by identity
+  std::vector<Variable*> known_order_;
+  std::unordered_map<PyObject*, Variable*> fakes_;  // tensors by their fakes
+  std::unordered_map<PyObject*, Variable*> pinned_;
+  std::vector<Variable*> modified_;
+  std::vector<Source*> inputs_;
+  std::vector<Object> kept_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace wick::capture

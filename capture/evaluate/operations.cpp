@@ -1,0 +1,533 @@
+// Arithmetic, comparisons, items, iteration.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "capture/bytecode/instance.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/builtin.h"
+#include "capture/values/class.h"
+#include "capture/values/constant.h"
+#include "capture/values/dict.h"
+#include "capture/values/function.h"
+#include "capture/values/instance.h"
+#include "capture/values/iterators.h"
+#include "capture/values/sequence.h"
+#include "capture/values/set.h"
+#include "capture/values/tensor.h"
+
+namespace wick::capture {
+namespace {
+
+using Function = PyObject* (*)(PyObject*, PyObject*);
+
+PyObject* power(PyObject* a, PyObject* b) {
+  return PyNumber_Power(a, b, Py_None);
+}
+PyObject* powerTo(PyObject* a, PyObject* b) {
+  return PyNumber_InPlacePower(a, b, Py_None);
+}
+
+struct Operation {
+  Function function;
+  const char* name;  // of the special method, without underscores
+  const char* sign;
+  bool in_place;
+};
+
+// In the order of BINARY_OP's argument.
+constexpr std::array<Operation, 26> kOperations = {{
+    {PyNumber_Add, "add", "+", false},
+    {PyNumber_And, "and", "&", false},
+    {PyNumber_FloorDivide, "floordiv", "//", false},
+    {PyNumber_Lshift, "lshift", "<<", false},
+    {PyNumber_MatrixMultiply, "matmul", "@", false},
+    {PyNumber_Multiply, "mul", "*", false},
+    {PyNumber_Remainder, "mod", "%", false},
+    {PyNumber_Or, "or", "|", false},
+    {power, "pow", "** or pow()", false},
+    {PyNumber_Rshift, "rshift", ">>", false},
+    {PyNumber_Subtract, "sub", "-", false},
+    {PyNumber_TrueDivide, "truediv", "/", false},
+    {PyNumber_Xor, "xor", "^", false},
+    {PyNumber_InPlaceAdd, "add", "+=", true},
+    {PyNumber_InPlaceAnd, "and", "&=", true},
+    {PyNumber_InPlaceFloorDivide, "floordiv", "//=", true},
+    {PyNumber_InPlaceLshift, "lshift", "<<=", true},
+    {PyNumber_InPlaceMatrixMultiply, "matmul", "@=", true},
+    {PyNumber_InPlaceMultiply, "mul", "*=", true},
+    {PyNumber_InPlaceRemainder, "mod", "%=", true},
+    {PyNumber_InPlaceOr, "or", "|=", true},
+    {powerTo, "pow", "**=", true},
+    {PyNumber_InPlaceRshift, "rshift", ">>=", true},
+    {PyNumber_InPlaceSubtract, "sub", "-=", true},
+    {PyNumber_InPlaceTrueDivide, "truediv", "/=", true},
+    {PyNumber_InPlaceXor, "xor", "^=", true},
+}};
+
+bool isTensor(Variable* variable) {
+  return dynamic_cast<TensorVariable*>(variable) != nullptr;
+}
+
+bool isInstance(Variable* variable) {
+  return dynamic_cast<InstanceVariable*>(variable) != nullptr;
+}
+
+// Whether the result of a special method is NotImplemented.
+bool isAbsent(Capture& capture, Variable* result) {
+  return !result || capture.use(result)->constant() == Py_NotImplemented;
+}
+
+// The special method of the class, called; null if the class has none.
+Variable* callSpecial(Capture& capture, Variable* variable, const std::string& method,
+                      std::vector<Variable*> given) {
+  const Object text = Object::checked(PyUnicode_InternFromString(method.c_str()));
+  PyObject* const found = findTypeItem(variable->type(), text.get());
+  if (!found || found == Py_None) return nullptr;
+  return callVariable(capture, bindAttribute(capture, found, variable, variable->type()),
+                      {std::move(given), {}});
+}
+
+PyObject* specialFunction(Variable* variable, const std::string& method) {
+  const Object text = Object::checked(PyUnicode_InternFromString(method.c_str()));
+  return findTypeItem(variable->type(), text.get());
+}
+
+// Operators of classes that are written in Python.
+Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variable* left,
+                            Variable* right) {
+  const std::string plain = fmt::format("__{}__", operation.name),
+                    reflected = fmt::format("__r{}__", operation.name);
+  if (operation.in_place && isInstance(left)) {
+    Variable* const found =
+        callSpecial(capture, left, fmt::format("__i{}__", operation.name), {right});
+    if (!isAbsent(capture, found)) return found;
+  }
+  const bool other = left->type() != right->type();
+  const bool right_first = other && isInstance(right) &&
+                           PyType_IsSubtype(right->type(), left->type()) &&
+                           specialFunction(right, reflected) != specialFunction(left, reflected);
+  if (right_first) {
+    Variable* const found = callSpecial(capture, right, reflected, {left});
+    if (!isAbsent(capture, found)) return found;
+  }
+  if (isInstance(left)) {
+    Variable* const found = callSpecial(capture, left, plain, {right});
+    if (!isAbsent(capture, found)) return found;
+  } else if (isTensor(left)) {
+    breakGraph(fmt::format("a tensor {} {}", operation.sign, describe(*right)));
+  }
+  if (other && !right_first && isInstance(right)) {
+    Variable* const found = callSpecial(capture, right, reflected, {left});
+    if (!isAbsent(capture, found)) return found;
+  } else if (isTensor(right)) {
+    breakGraph(fmt::format("{} {} a tensor", describe(*left), operation.sign));
+  }
+  capture.raise(PyExc_TypeError,
+                fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", operation.sign,
+                            left->type()->tp_name, right->type()->tp_name));
+}
+
+Variable* repeated(Capture& capture, SequenceVariable* sequence, Variable* count) {
+  PyObject* const number = count->constant();
+  if (!number || !PyLong_Check(number)) breakGraph("a list times a number that is not constant");
+  const int64_t times = capture.concretely([&] {
+    const long long found = PyLong_AsLongLong(number);
+    if (found == -1 && PyErr_Occurred()) throw PythonError();
+    return static_cast<int64_t>(found);
+  });
+  constexpr int64_t kMost = 1'000'000;
+  if (times > 0 && sequence->size() > kMost / times) breakGraph("a list of a million elements");
+  std::vector<Variable*> elements;
+  const std::vector<Variable*> once = sequence->all(capture);
+  for (int64_t i = 0; i < times; ++i) elements.insert(elements.end(), once.begin(), once.end());
+  if (dynamic_cast<ListVariable*>(sequence)) return capture.make<ListVariable>(std::move(elements));
+  return capture.make<TupleVariable>(std::move(elements), &PyTuple_Type);
+}
+
+// Lists, tuples, dicts and sets; null if the operator is none of theirs.
+Variable* binaryOfContainers(Capture& capture, const Operation& operation, Variable* left,
+                             Variable* right) {
+  const std::string_view name = operation.name;
+  auto* const list = dynamic_cast<ListVariable*>(left);
+  if (list && operation.in_place && name == "add") return list->extend(capture, right), list;
+  auto* const a = dynamic_cast<SequenceVariable*>(left);
+  auto* const b = dynamic_cast<SequenceVariable*>(right);
+  if (name == "add" && left->constant() && b && PyTuple_Check(left->constant())) {
+    return binaryOfContainers(capture, operation,
+                              capture.make<TupleVariable>(elementsOf(capture, left), &PyTuple_Type),
+                              right);
+  }
+  if (name == "add" && a && right->constant() && PyTuple_Check(right->constant()) && !b) {
+    return binaryOfContainers(
+        capture, operation, left,
+        capture.make<TupleVariable>(elementsOf(capture, right), &PyTuple_Type));
+  }
+  if (name == "add" && a && b) {
+    if ((list != nullptr) != (dynamic_cast<ListVariable*>(right) != nullptr)) {
+      capture.raise(PyExc_TypeError,
+                    list ? fmt::format("can only concatenate list (not \"{}\") to list",
+                                       right->type()->tp_name)
+                         : fmt::format("can only concatenate tuple (not \"{}\") to tuple",
+                                       right->type()->tp_name));
+    }
+    std::vector<Variable*> all = a->all(capture);
+    for (Variable* each : b->all(capture)) all.push_back(each);
+    if (list) return capture.make<ListVariable>(std::move(all));
+    return capture.make<TupleVariable>(std::move(all), &PyTuple_Type);
+  }
+  if (name == "mul" && a && !operation.in_place) return repeated(capture, a, right);
+  if (name == "mul" && b && !operation.in_place) return repeated(capture, b, left);
+  auto* const dict = dynamic_cast<DictVariable*>(left);
+  if (dict && name == "or" && dynamic_cast<DictVariable*>(right)) {
+    if (operation.in_place) return dict->update(capture, {{right}, {}}), dict;
+    auto* const made = dynamic_cast<DictVariable*>(callMethod(capture, dict, "copy"));
+    return made->update(capture, {{right}, {}}), made;
+  }
+  if (auto* set = dynamic_cast<SetVariable*>(left)) {
+    const char* method = name == "or"    ? "union"
+                         : name == "and" ? "intersection"
+                         : name == "sub" ? "difference"
+                         : name == "xor" ? "symmetric_difference"
+                                         : nullptr;
+    if (!method || !dynamic_cast<SetVariable*>(right)) return nullptr;
+    if (!operation.in_place) return set->callMethod(capture, method, {{right}, {}});
+    const std::string in_place = name == "or" ? "update" : std::string(method) + "_update";
+    return set->callMethod(capture, in_place, {{right}, {}}), set;
+  }
+  return nullptr;
+}
+
+bool isTuplesType(Variable* variable) {
+  return dynamic_cast<TupleVariable*>(variable) ||
+         (variable->constant() && PyTuple_Check(variable->constant()));
+}
+
+}  // namespace
+
+Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
+  if (op < 0 || static_cast<size_t>(op) >= kOperations.size()) breakGraph("an unknown operator");
+  const Operation& operation = kOperations[static_cast<size_t>(op)];
+  capture.use(left);
+  capture.use(right);
+  if (left->constant() && right->constant() && !PyType_Check(left->constant())) {
+    return capture.concretely([&] {
+      return wrapComputed(capture,
+                          Object::checked(operation.function(left->constant(), right->constant())));
+    });
+  }
+  if (isInstance(left) || isInstance(right)) {
+    return binaryOfInstances(capture, operation, left, right);
+  }
+  if (isTensor(left) || isTensor(right)) {
+    const Object a = capture.objectFor(left), b = capture.objectFor(right);
+    return capture.recorded([&] {
+      return capture.recording->compute(
+          [&] { return Object::checked(operation.function(a.get(), b.get())); });
+    });
+  }
+  if (PyUnicode_Check(left->constant() ? left->constant() : Py_None) &&
+      std::string_view(operation.name) == "mod") {
+    breakGraph("text % with values that are not constants");
+  }
+  if (Variable* found = binaryOfContainers(capture, operation, left, right)) return found;
+  breakGraph(fmt::format("{} {} {}", describe(*left), operation.sign, describe(*right)));
+}
+
+Variable* unary(Capture& capture, Unary op, Variable* operand) {
+  capture.use(operand);
+  if (op == Unary::kNot) return capture.constantBool(!truthOf(capture, operand));
+  using Function = PyObject* (*)(PyObject*);
+  const Function function = op == Unary::kPositive   ? PyNumber_Positive
+                            : op == Unary::kNegative ? PyNumber_Negative
+                                                     : PyNumber_Invert;
+  if (PyObject* constant = operand->constant()) {
+    return capture.concretely(
+        [&] { return wrapComputed(capture, Object::checked(function(constant))); });
+  }
+  if (isTensor(operand)) {
+    const Object fake = capture.objectFor(operand);
+    return capture.recorded([&] {
+      return capture.recording->compute([&] { return Object::checked(function(fake.get())); });
+    });
+  }
+  const char* const method = op == Unary::kPositive   ? "__pos__"
+                             : op == Unary::kNegative ? "__neg__"
+                                                      : "__invert__";
+  if (isInstance(operand)) {
+    if (Variable* found = callSpecial(capture, operand, method, {})) return found;
+    capture.raise(PyExc_TypeError, fmt::format("bad operand type for unary {}: '{}'",
+                                               op == Unary::kPositive   ? "+"
+                                               : op == Unary::kNegative ? "-"
+                                                                        : "~",
+                                               operand->type()->tp_name));
+  }
+  breakGraph(fmt::format("{} of {}", method, describe(*operand)));
+}
+
+// ---- comparisons ----
+
+bool isSame(Capture& capture, Variable* left, Variable* right) {
+  capture.use(left);
+  capture.use(right);
+  if (left == right) return true;
+  PyObject *const a = left->constant(), *const b = right->constant();
+  if (a && b) {
+    // Small ints and interned texts are one object; others may be or not.
+    if (a == b) return true;
+    if (Py_TYPE(a) != Py_TYPE(b)) return false;
+    if (isConstantType(Py_TYPE(a)) || PyTuple_Check(a)) {
+      const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+      if (equal < 0) PyErr_Clear();
+      if (equal != 0) breakGraph("the identity of two equal constants");
+    }
+    return false;
+  }
+  if (a || b) return false;
+  if (left->source && right->source) capture.guardSame(left, right, false);
+  return false;
+}
+
+namespace {
+
+constexpr const char* kComparisons[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
+constexpr const char* kSigns[] = {"<", "<=", "==", "!=", ">", ">="};
+constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+
+bool isDefault(Variable* variable, int op) {
+  const Object text = Object::checked(PyUnicode_InternFromString(kComparisons[op]));
+  return findTypeItem(variable->type(), text.get()) == findTypeItem(&PyBaseObject_Type, text.get());
+}
+
+Variable* compareInstances(Capture& capture, int op, Variable* left, Variable* right) {
+  const bool right_first = left->type() != right->type() &&
+                           PyType_IsSubtype(right->type(), left->type()) && !isDefault(right, op);
+  const auto ask = [&](Variable* of, int as, Variable* other) -> Variable* {
+    if (!isInstance(of) || isDefault(of, as)) return nullptr;
+    Variable* const found = callSpecial(capture, of, kComparisons[as], {other});
+    return isAbsent(capture, found) ? nullptr : found;
+  };
+  if (right_first) {
+    if (Variable* found = ask(right, kSwapped[op], left)) return found;
+  }
+  if (Variable* found = ask(left, op, right)) return found;
+  if (isTensor(left) || isTensor(right)) breakGraph("a comparison of a tensor with an object");
+  if (!right_first) {
+    if (Variable* found = ask(right, kSwapped[op], left)) return found;
+  }
+  // By default != is the opposite of ==.
+  if (op == Py_NE && isDefault(left, op) && !isDefault(left, Py_EQ)) {
+    if (Variable* found = ask(left, Py_EQ, right)) {
+      return capture.constantBool(!truthOf(capture, found));
+    }
+  }
+  if (op == Py_EQ) return capture.constantBool(isSame(capture, left, right));
+  if (op == Py_NE) return capture.constantBool(!isSame(capture, left, right));
+  capture.raise(PyExc_TypeError,
+                fmt::format("'{}' not supported between instances of '{}' and '{}'", kSigns[op],
+                            left->type()->tp_name, right->type()->tp_name));
+}
+
+Variable* compareSequences(Capture& capture, int op, const std::vector<Variable*>& left,
+                           const std::vector<Variable*>& right) {
+  size_t i = 0;
+  for (; i < left.size() && i < right.size(); ++i) {
+    if (isSame(capture, left[i], right[i])) continue;
+    if (!truthOf(capture, compare(capture, Py_EQ, left[i], right[i]))) break;
+  }
+  if (i >= left.size() || i >= right.size()) {
+    const Object a = Object::checked(PyLong_FromSize_t(left.size())),
+                 b = Object::checked(PyLong_FromSize_t(right.size()));
+    return capture.constant(Object::checked(PyObject_RichCompare(a.get(), b.get(), op)).get());
+  }
+  if (op == Py_EQ) return capture.constantBool(false);
+  if (op == Py_NE) return capture.constantBool(true);
+  return compare(capture, op, left[i], right[i]);
+}
+
+Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariable* right) {
+  bool same = left->length(capture) == right->length(capture);
+  if (same) {
+    for (const auto& [key, value] : left->items(capture)) {
+      Variable* const other = right->find(capture, keyObject(capture, key).get());
+      same = other && (isSame(capture, value, other) ||
+                       truthOf(capture, compare(capture, Py_EQ, value, other)));
+      if (!same) break;
+    }
+  }
+  return capture.constantBool(same == (op == Py_EQ));
+}
+
+}  // namespace
+
+Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
+  capture.use(left);
+  capture.use(right);
+  if (left->constant() && right->constant()) {
+    return capture.concretely([&] {
+      return wrapComputed(
+          capture, Object::checked(PyObject_RichCompare(left->constant(), right->constant(), op)));
+    });
+  }
+  if (isInstance(left) || isInstance(right)) return compareInstances(capture, op, left, right);
+  if (isTensor(left) || isTensor(right)) {
+    const Object a = capture.objectFor(left), b = capture.objectFor(right);
+    return capture.recorded([&] {
+      return capture.recording->compute(
+          [&] { return Object::checked(PyObject_RichCompare(a.get(), b.get(), op)); });
+    });
+  }
+  const bool lists = dynamic_cast<ListVariable*>(left) && dynamic_cast<ListVariable*>(right);
+  if (lists || (isTuplesType(left) && isTuplesType(right))) {
+    return compareSequences(capture, op, elementsOf(capture, left), elementsOf(capture, right));
+  }
+  auto *const left_dict = dynamic_cast<DictVariable*>(left), *const right_dict =
+                                                                 dynamic_cast<DictVariable*>(right);
+  const bool equality = op == Py_EQ || op == Py_NE;
+  if (left_dict && right_dict && equality) return compareDicts(capture, op, left_dict, right_dict);
+  auto *const left_set = dynamic_cast<SetVariable*>(left), *const right_set =
+                                                               dynamic_cast<SetVariable*>(right);
+  if (left_set && right_set) {
+    return capture.concretely([&] {
+      return wrapComputed(
+          capture, Object::checked(PyObject_RichCompare(left_set->set(), right_set->set(), op)));
+    });
+  }
+  const bool opaque = dynamic_cast<OpaqueVariable*>(left) || dynamic_cast<OpaqueVariable*>(right);
+  if (equality && !opaque) {
+    // Objects of different kinds are equal only if they are the same.
+    return capture.constantBool(isSame(capture, left, right) == (op == Py_EQ));
+  }
+  if (opaque)
+    breakGraph(fmt::format("a comparison of {} and {}", describe(*left), describe(*right)));
+  capture.raise(PyExc_TypeError,
+                fmt::format("'{}' not supported between instances of '{}' and '{}'", kSigns[op],
+                            left->type()->tp_name, right->type()->tp_name));
+}
+
+bool truthOf(Capture& capture, Variable* variable) {
+  return capture.use(variable)->truth(capture);
+}
+
+// ---- containers ----
+
+int64_t lengthOf(Capture& capture, Variable* variable) {
+  return capture.use(variable)->length(capture);
+}
+
+Variable* getItem(Capture& capture, Variable* container, Variable* key) {
+  capture.use(container);
+  capture.use(key);
+  if (isTensor(key) && container->constant() == nullptr && !isTensor(container)) {
+    breakGraph("a tensor as an index of a container");
+  }
+  return container->item(capture, key);
+}
+
+void setItem(Capture& capture, Variable* container, Variable* key, Variable* value) {
+  capture.use(container);
+  capture.use(key);
+  container->setItem(capture, key, value);
+}
+
+bool contains(Capture& capture, Variable* container, Variable* element) {
+  capture.use(container);
+  capture.use(element);
+  return container->contains(capture, element);
+}
+
+Variable* iterate_(Capture& capture, Variable* iterable) {
+  return capture.use(iterable)->iterate(capture);
+}
+
+Variable* nextOf(Capture& capture, Variable* iterator) {
+  capture.step();
+  return capture.use(iterator)->next(capture);
+}
+
+std::vector<Variable*> elementsOf(Capture& capture, Variable* iterable) {
+  capture.use(iterable);
+  if (auto* sequence = dynamic_cast<SequenceVariable*>(iterable)) return sequence->all(capture);
+  std::vector<Variable*> elements;
+  Variable* const iterator = iterate_(capture, iterable);
+  while (Variable* each = nextOf(capture, iterator)) elements.push_back(each);
+  return elements;
+}
+
+std::vector<Variable*> sortVariables(Capture& capture, std::vector<Variable*> elements,
+                                     Variable* key, bool reverse) {
+  const bool keyed = key && capture.use(key)->constant() != Py_None;
+  struct Item {
+    Variable* key;
+    Variable* element;
+  };
+  std::vector<Item> items;
+  for (Variable* each : elements) {
+    items.push_back({keyed ? callVariable(capture, key, {{each}, {}}) : each, each});
+  }
+  // By insertion, which asks `<` alone and keeps the order of equal ones, as Python does.
+  if (reverse) std::ranges::reverse(items);
+  std::vector<Item> sorted;
+  for (const Item& item : items) {
+    const auto place = std::upper_bound(
+        sorted.begin(), sorted.end(), item, [&](const Item& value, const Item& other) {
+          capture.step();
+          return truthOf(capture, compare(capture, Py_LT, value.key, other.key));
+        });
+    sorted.insert(place, item);
+  }
+  if (reverse) std::ranges::reverse(sorted);
+  std::vector<Variable*> result;
+  for (const Item& item : sorted) result.push_back(item.element);
+  return result;
+}
+
+Variable* formatted(Capture& capture, Variable* value, int conversion, Variable* specification) {
+  capture.use(value);
+  if (specification) capture.use(specification);
+  const auto text = [&](PyObject* object) {
+    return capture.concretely([&] {
+      Object shown = Object::share(object);
+      if (conversion == 1) shown = Object::checked(PyObject_Str(object));
+      if (conversion == 2) shown = Object::checked(PyObject_Repr(object));
+      if (conversion == 3) shown = Object::checked(PyObject_ASCII(object));
+      PyObject* const wanted = specification ? specification->constant() : nullptr;
+      if (specification && !wanted) breakGraph("a format that is no constant");
+      return capture.constant(Object::checked(PyObject_Format(shown.get(), wanted)).get());
+    });
+  };
+  if (PyObject* constant = value->constant()) return text(constant);
+  if (dynamic_cast<SequenceVariable*>(value) || dynamic_cast<DictVariable*>(value)) {
+    const Object whole = capture.objectFor(value);
+    // Tensors show their values.
+    if (isConstant(whole.get()) || holdsConstantsOnly(whole.get())) return text(whole.get());
+    breakGraph("the text of a container with tensors or objects");
+  }
+  if (auto* exception = dynamic_cast<ExceptionVariable*>(value)) {
+    if (conversion != 2 && exception->args.size() == 1 && !specification) {
+      return formatted(capture, exception->args[0], 1, nullptr);
+    }
+  }
+  if (isInstance(value)) {
+    const char* const method = conversion == 2   ? "__repr__"
+                               : conversion == 1 ? "__str__"
+                                                 : "__format__";
+    const Object name = Object::checked(PyUnicode_InternFromString(method));
+    PyObject* const found = findTypeItem(value->type(), name.get());
+    if (found && PyFunction_Check(found)) {
+      std::vector<Variable*> given;
+      if (conversion == 0)
+        given.push_back(specification ? specification : capture.constantText(""));
+      return callVariable(capture, bindAttribute(capture, found, value, value->type()),
+                          {std::move(given), {}});
+    }
+    // format() is str() where no format is given, and str() is repr().
+    if (conversion == 0 && !specification) return formatted(capture, value, 1, nullptr);
+    if (conversion == 1) return formatted(capture, value, 2, nullptr);
+  }
+  breakGraph(fmt::format("the text of {}", describe(*value)));
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,328 @@
+#include "capture/guards/source.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/guards/check.h"
+
+namespace wick::capture {
+namespace {
+
+// Returns str(object) or repr(object) for messages; never raises.
+std::string shown(PyObject* object, bool quoted) {
+  if (!object) return "?";
+  const Object text = Object::own(quoted ? PyObject_Repr(object) : PyObject_Str(object));
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (!utf8) {
+    PyErr_Clear();
+    return "?";
+  }
+  return utf8;
+}
+
+Object shareOrNull(PyObject* object) {
+  return object ? Object::share(object) : Object();
+}
+
+PyObject* dictItem(PyObject* dict, PyObject* key) {
+  if (!dict || !PyDict_Check(dict)) return nullptr;
+  PyObject* found = PyDict_GetItemWithError(dict, key);
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+PyObject* keyAt(PyObject* dict, int64_t position) {
+  if (!PyDict_Check(dict)) return nullptr;
+  Py_ssize_t at = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  for (int64_t i = 0; PyDict_Next(dict, &at, &key, &value); ++i) {
+    if (i == position) return key;
+  }
+  return nullptr;
+}
+
+Object member(PyObject* object, PyObject* name) {
+  Object found = Object::own(PyObject_GenericGetAttr(object, name));
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+PyObject* functionPart(const Source& source, PyObject* parent) {
+  if (!PyFunction_Check(parent)) return nullptr;
+  switch (source.access) {
+    case Access::kFunctionGlobals:
+      return PyFunction_GET_GLOBALS(parent);
+    case Access::kFunctionDefault: {
+      PyObject* all = PyFunction_GET_DEFAULTS(parent);
+      return all && PyTuple_Check(all) && source.index < PyTuple_GET_SIZE(all)
+                 ? PyTuple_GET_ITEM(all, source.index)
+                 : nullptr;
+    }
+    case Access::kFunctionKeywordDefault:
+      return dictItem(PyFunction_GET_KW_DEFAULTS(parent), source.key.get());
+    default: {
+      PyObject* all = PyFunction_GET_CLOSURE(parent);
+      return all && source.index < PyTuple_GET_SIZE(all) ? PyTuple_GET_ITEM(all, source.index)
+                                                         : nullptr;
+    }
+  }
+}
+
+PyObject* borrowed(const Source& source, PyObject* parent) {
+  switch (source.access) {
+    case Access::kInstanceItem:
+      return findInstanceItem(parent, source.key.get());
+    case Access::kModuleItem:
+      return PyModule_Check(parent) ? dictItem(PyModule_GetDict(parent), source.key.get())
+                                    : nullptr;
+    case Access::kTypeItem:
+      return PyType_Check(parent)
+                 ? findTypeItem(reinterpret_cast<PyTypeObject*>(parent), source.key.get())
+                 : nullptr;
+    case Access::kListItem:
+      return PyList_Check(parent) && source.index < PyList_GET_SIZE(parent)
+                 ? PyList_GET_ITEM(parent, source.index)
+                 : nullptr;
+    case Access::kTupleItem:
+      return PyTuple_Check(parent) && source.index < PyTuple_GET_SIZE(parent)
+                 ? PyTuple_GET_ITEM(parent, source.index)
+                 : nullptr;
+    case Access::kDictItem:
+      return dictItem(parent, source.key.get());
+    case Access::kDictKey:
+      return keyAt(parent, source.index);
+    case Access::kCellContents:
+      return PyCell_Check(parent) ? PyCell_GET(parent) : nullptr;
+    case Access::kMethodSelf:
+      return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
+    case Access::kMethodFunction:
+      return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
+    case Access::kSliceStart:
+      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->start : nullptr;
+    case Access::kSliceStop:
+      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->stop : nullptr;
+    case Access::kSliceStep:
+      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->step : nullptr;
+    default:
+      return functionPart(source, parent);
+  }
+}
+
+bool sameCheck(const Check& a, const Check& b) {
+  return a.kind == b.kind && a.object.get() == b.object.get() && a.number == b.number &&
+         a.tensor == b.tensor;
+}
+
+}  // namespace
+
+Object fetch(const Source& source, PyObject* parent, const FrameRoots& roots) {
+  switch (source.access) {
+    case Access::kSlot:
+      return shareOrNull(roots.slots[source.index]);
+    case Access::kFunction:
+      return shareOrNull(roots.function);
+    case Access::kGlobals:
+      return shareOrNull(roots.globals);
+    case Access::kBuiltins:
+      return shareOrNull(roots.builtins);
+    case Access::kPinned:
+      return source.key;
+    case Access::kMember:
+      return member(parent, source.key.get());
+    default:
+      return shareOrNull(borrowed(source, parent));
+  }
+}
+
+std::string Source::text() const {
+  const std::string of = parent ? parent->text() : "";
+  switch (access) {
+    case Access::kSlot:
+      return shown(key.get(), false);
+    case Access::kFunction:
+      return "<function>";
+    case Access::kGlobals:
+      return "globals()";
+    case Access::kBuiltins:
+      return "builtins";
+    case Access::kPinned:
+      if (PyType_Check(key.get())) return reinterpret_cast<PyTypeObject*>(key.get())->tp_name;
+      return fmt::format("<{} object>", Py_TYPE(key.get())->tp_name);
+    case Access::kInstanceItem:
+    case Access::kMember:
+    case Access::kModuleItem:
+    case Access::kTypeItem:
+      return of + "." + shown(key.get(), false);
+    case Access::kListItem:
+    case Access::kTupleItem:
+      return fmt::format("{}[{}]", of, index);
+    case Access::kDictItem:
+      return fmt::format("{}[{}]", of, shown(key.get(), true));
+    case Access::kDictKey:
+      return fmt::format("list({})[{}]", of, index);
+    case Access::kCellContents:
+      return of + ".cell_contents";
+    case Access::kFunctionGlobals:
+      return of + ".__globals__";
+    case Access::kFunctionDefault:
+      return fmt::format("{}.__defaults__[{}]", of, index);
+    case Access::kFunctionKeywordDefault:
+      return fmt::format("{}.__kwdefaults__[{}]", of, shown(key.get(), true));
+    case Access::kFunctionClosure:
+      return fmt::format("{}.__closure__[{}]", of, index);
+    case Access::kMethodSelf:
+      return of + ".__self__";
+    case Access::kMethodFunction:
+      return of + ".__func__";
+    case Access::kSliceStart:
+      return of + ".start";
+    case Access::kSliceStop:
+      return of + ".stop";
+    case Access::kSliceStep:
+      return of + ".step";
+  }
+  return of;
+}
+
+Source* GuardTree::root(Access access, int64_t index, PyObject* key) {
+  for (Source* each : roots_) {
+    if (each->access != access || each->index != index) continue;
+    if (access == Access::kPinned && each->key.get() != key) continue;
+    return each;
+  }
+  Source& made = sources_.emplace_back();
+  made.access = access;
+  made.index = index;
+  made.key = shareOrNull(key);
+  roots_.push_back(&made);
+  return &made;
+}
+
+Source* GuardTree::child(Source* parent, Access access, int64_t index, PyObject* key) {
+  for (Source* each : parent->children) {
+    if (each->access == access && each->index == index && sameKey(each->key.get(), key)) {
+      return each;
+    }
+  }
+  Source& made = sources_.emplace_back();
+  made.access = access;
+  made.parent = parent;
+  made.index = index;
+  made.key = shareOrNull(key);
+  parent->children.push_back(&made);
+  return &made;
+}
+
+void GuardTree::add(Source* source, Check check) {
+  for (const Check& each : source->checks) {
+    if (sameCheck(each, check)) return;
+  }
+  source->checks.push_back(std::move(check));
+}
+
+void GuardTree::addPair(Source* left, Source* right, bool same) {
+  pairs_.push_back({keep(left), keep(right), same});
+}
+
+int GuardTree::keep(Source* source) {
+  if (source->keep < 0) source->keep = num_registers_++;
+  return source->keep;
+}
+
+namespace {
+bool isNeeded(const Source& source) {
+  return source.keep >= 0 || !source.checks.empty() || !source.children.empty();
+}
+void prune(std::vector<Source*>& sources) {
+  for (Source* each : sources) prune(each->children);
+  std::erase_if(sources, [](const Source* each) { return !isNeeded(*each); });
+}
+}  // namespace
+
+void GuardTree::finish() {
+  prune(roots_);
+}
+
+void GuardTree::take(GuardTree& other) {
+  sources_ = std::move(other.sources_);
+  roots_ = std::move(other.roots_);
+  pairs_ = std::move(other.pairs_);
+  num_registers_ = other.num_registers_;
+}
+
+namespace {
+
+// One walk over the tree.
+struct Walk {
+  const FrameRoots& roots;
+  Object* registers;
+  std::string* why;  // the first check that failed, if anybody wants to know
+
+  bool visit(const Source& source, PyObject* parent) const {
+    const Object object = fetch(source, parent, roots);
+    if (!object) {
+      if (why) *why = source.text() + " does not exist";
+      return false;
+    }
+    for (const Check& check : source.checks) {
+      if (holds(check, object.get())) continue;
+      if (why) *why = "not " + describeCheck(check, source.text());
+      return false;
+    }
+    if (source.keep >= 0) registers[source.keep] = object;
+    for (const Source* each : source.children) {
+      if (!visit(*each, object.get())) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+bool GuardTree::visitAll(const FrameRoots& roots, Object* registers, std::string* why) const {
+  const Walk walk{roots, registers, why};
+  for (const Source* each : roots_) {
+    if (!walk.visit(*each, nullptr)) return false;
+  }
+  for (const PairCheck& pair : pairs_) {
+    if ((registers[pair.left].get() == registers[pair.right].get()) == pair.same) continue;
+    if (why) *why = pair.same ? "two places hold two objects" : "two places hold the same object";
+    return false;
+  }
+  return true;
+}
+
+bool GuardTree::matches(const FrameRoots& roots, Object* registers) const {
+  return visitAll(roots, registers, nullptr);
+}
+
+std::string GuardTree::whyNot(const FrameRoots& roots) const {
+  std::vector<Object> registers(static_cast<size_t>(num_registers_));
+  std::string why;
+  visitAll(roots, registers.data(), &why);
+  return why;
+}
+
+namespace {
+void collect(const std::vector<Source*>& sources, std::vector<std::string>& lines) {
+  for (const Source* each : sources) {
+    for (const Check& check : each->checks) lines.push_back(describeCheck(check, each->text()));
+    collect(each->children, lines);
+  }
+}
+}  // namespace
+
+std::vector<std::string> GuardTree::lines() const {
+  std::vector<std::string> lines;
+  collect(roots_, lines);
+  for (const PairCheck& pair : pairs_) {
+    lines.push_back(pair.same ? "two places hold the same object" : "two places hold two objects");
+  }
+  return lines;
+}
+
+int GuardTree::numChecks() const {
+  return static_cast<int>(lines().size());
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,172 @@
+#include "capture/values/class.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/effects/builder.h"
+#include "capture/evaluate/builtins.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/constant.h"
+#include "capture/values/instance.h"
+#include "capture/values/iterators.h"
+#include "capture/values/sequence.h"
+
+namespace wick::capture {
+namespace {
+
+Object name(const char* text) {
+  return Object::checked(PyUnicode_InternFromString(text));
+}
+
+PyTypeObject* enumMeta() {
+  static PyObject* const found = [] {
+    const Object module = Object::checked(PyImport_ImportModule("enum"));
+    return Object::checked(PyObject_GetAttrString(module.get(), "EnumMeta")).leak();
+  }();
+  return reinterpret_cast<PyTypeObject*>(found);
+}
+
+}  // namespace
+
+bool isEnum(PyTypeObject* type) {
+  return PyType_IsSubtype(Py_TYPE(type), enumMeta());
+}
+
+void ClassVariable::guard(Capture& capture) {
+  const bool heap = (classObject()->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  const int64_t version = heap ? typeVersion(classObject()) : 0;
+  if (heap && version == 0) breakGraph(fmt::format("{} was changed too often", describe(*this)));
+  Source* const at = source ? source : capture.guards.root(Access::kPinned, 0, object.get());
+  // The version belongs to the class itself.
+  capture.guards.add(at, {Check::Kind::kIdentity, object, version, {}});
+}
+
+Variable* ClassVariable::ownAttribute(Capture& capture, PyObject* attribute) {
+  PyTypeObject* const meta = type();
+  if (PyUnicode_CompareWithASCIIString(attribute, "__dict__") == 0)
+    breakGraph("the dict of a class");
+  PyObject* const of_meta = findTypeItem(meta, attribute);
+  if (of_meta && Py_TYPE(of_meta)->tp_descr_set) {
+    // __name__, __module__, __mro__, __doc__ and their like.
+    return capture.concretely([&] {
+      return capture.pinned(Object::checked(PyObject_GetAttr(object.get(), attribute)).get());
+    });
+  }
+  PyObject* const found = findTypeItem(classObject(), attribute);
+  if (isEnum(classObject())) {
+    return capture.concretely([&] {
+      return capture.pinned(Object::checked(PyObject_GetAttr(object.get(), attribute)).get());
+    });
+  }
+  if (found) return bindAttribute(capture, found, nullptr, classObject());
+  if (of_meta) return bindAttribute(capture, of_meta, this, meta);
+  if (capture.world.isTensorType(classObject())) {
+    return capture.concretely([&] {
+      return capture.pinned(Object::checked(PyObject_GetAttr(object.get(), attribute)).get());
+    });
+  }
+  capture.raise(PyExc_AttributeError,
+                fmt::format("type object '{}' has no attribute '{}'", classObject()->tp_name,
+                            PyUnicode_AsUTF8(attribute)));
+}
+
+Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) {
+  PyTypeObject* const made_type = classObject();
+  static const Object kNew = name("__new__"), kInit = name("__init__");
+  PyObject* const maker = findTypeItem(made_type, kNew.get());
+  PyObject* const init = findTypeItem(made_type, kInit.get());
+  Variable* made = nullptr;
+  if (maker == findTypeItem(&PyBaseObject_Type, kNew.get())) {
+    if (made_type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) breakGraph("an abstract class is called");
+    if (!given.empty() && init == findTypeItem(&PyBaseObject_Type, kInit.get())) {
+      capture.raise(PyExc_TypeError, fmt::format("{}() takes no arguments", made_type->tp_name));
+    }
+    made = capture.make<InstanceVariable>(made_type);
+  } else if (PyType_IsSubtype(made_type, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
+             !PyFunction_Check(maker) && Py_TYPE(maker) != &PyStaticMethod_Type) {
+    made = capture.make<ExceptionVariable>(made_type, given.positional);
+  } else {
+    Variable* const function = bindAttribute(capture, maker, nullptr, made_type);
+    Arguments all{{this}, given.keywords};
+    all.positional.insert(all.positional.end(), given.positional.begin(), given.positional.end());
+    made = callVariable(capture, function, all);
+  }
+  if (!PyType_IsSubtype(made->type(), made_type)) return made;
+  if (!init || Py_TYPE(init) == &PyWrapperDescr_Type) {
+    // An __init__ in C does nothing more than __new__ did, where the class is known.
+    if (PyFunction_Check(maker) || dynamic_cast<InstanceVariable*>(made) ||
+        dynamic_cast<TupleVariable*>(made)) {
+      return made;
+    }
+    breakGraph(fmt::format("an object of the class {} is made", made_type->tp_name));
+  }
+  Variable* const result = callVariable(
+      capture, bindAttribute(capture, findTypeItem(made->type(), kInit.get()), made, made->type()),
+      given);
+  if (capture.use(result)->constant() != Py_None) {
+    capture.raise(PyExc_TypeError, "__init__() should return None");
+  }
+  return made;
+}
+
+Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
+  if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
+  if (capture.world.isTensorType(classObject()) ||
+      capture.world.calleeOf(object.get()) != Callee::kUnknown) {
+    return callWorld(capture, object.get(), given);
+  }
+  if (isEnum(classObject())) {
+    return capture.concretely([&] {
+      std::vector<Object> kept;
+      std::vector<PyObject*> arguments;
+      for (Variable* each : given.positional) {
+        kept.push_back(capture.objectFor(each));
+        arguments.push_back(kept.back().get());
+      }
+      if (!given.keywords.empty()) breakGraph("an Enum is called with keywords");
+      return capture.pinned(Object::checked(PyObject_Vectorcall(object.get(), arguments.data(),
+                                                                arguments.size(), nullptr))
+                                .get());
+    });
+  }
+  static const Object kCall = name("__call__");
+  if (findTypeItem(type(), kCall.get()) != findTypeItem(&PyType_Type, kCall.get())) {
+    return callVariable(
+        capture, bindAttribute(capture, findTypeItem(type(), kCall.get()), this, type()), given);
+  }
+  if (!(classObject()->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+      !PyType_IsSubtype(classObject(), reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
+      classObject() != &PyBaseObject_Type) {
+    breakGraph(fmt::format("an object of the class {} is made", classObject()->tp_name));
+  }
+  return makeInstance(capture, given);
+}
+
+Variable* ClassVariable::item(Capture& capture, Variable* key) {
+  return capture.concretely([&] {
+    const Object at = capture.objectFor(key);
+    if (!isConstant(at.get()) && !PyType_Check(at.get())) breakGraph("a class with a subscript");
+    return capture.pinned(Object::checked(PyObject_GetItem(object.get(), at.get())).get());
+  });
+}
+
+Variable* ClassVariable::iterate(Capture& capture) {
+  if (!isEnum(classObject())) {
+    capture.raise(PyExc_TypeError, fmt::format("'{}' object is not iterable", type()->tp_name));
+  }
+  return capture.concretely([&] {
+    const Object all = Object::checked(PySequence_List(object.get()));
+    std::vector<Variable*> members;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
+      members.push_back(capture.pinned(PyList_GET_ITEM(all.get(), i)));
+    }
+    return capture.make<ListVariable>(std::move(members))->iterate(capture);
+  });
+}
+
+int ClassVariable::build(Builder& builder) {
+  return builder.constant(object.get());
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,411 @@
+#include "capture/values/dict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "capture/bytecode/instance.h"
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/constant.h"
+#include "capture/values/instance.h"
+#include "capture/values/iterators.h"
+#include "capture/values/sequence.h"
+
+namespace wick::capture {
+namespace {
+
+bool inheritsFrom(PyTypeObject* type, const char* name, PyTypeObject* from) {
+  const Object text = Object::checked(PyUnicode_InternFromString(name));
+  PyObject* const found = findTypeItem(type, text.get());
+  if (found == findTypeItem(from, text.get())) return true;
+  return found == findTypeItem(&PyODict_Type, text.get());
+}
+
+}  // namespace
+
+bool behavesAsDict(PyTypeObject* type) {
+  if (type == &PyDict_Type || type == &PyODict_Type) return true;
+  if (!PyType_IsSubtype(type, &PyDict_Type)) return false;
+  for (const char* name : {"__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__",
+                           "__contains__", "__eq__", "__missing__", "keys", "values", "items",
+                           "get", "pop", "setdefault", "update", "clear", "__getattribute__"}) {
+    if (!inheritsFrom(type, name, &PyDict_Type)) return false;
+  }
+  return true;
+}
+
+Object keyObject(Capture& capture, Variable* key) {
+  capture.use(key);
+  if (PyObject* constant = key->constant()) return Object::share(constant);
+  if (dynamic_cast<TupleVariable*>(key)) {
+    Object whole = capture.objectFor(key);
+    if (isConstant(whole.get())) return whole;
+    breakGraph("a key that is a tuple of values that are not constants");
+  }
+  const hashfunc hash = key->type()->tp_hash;
+  if (hash != PyBaseObject_Type.tp_hash && !capture.world.isTensorType(key->type())) {
+    breakGraph(fmt::format("{} is a key", describe(*key)));
+  }
+  if (key->object) return key->object;
+  if (!key->identity) {
+    key->identity =
+        Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  }
+  return key->identity;
+}
+
+std::pair<Variable*, Variable*> pairOf(Capture& capture, Variable* element) {
+  Variable* const parts = iterate_(capture, element);
+  std::vector<Variable*> both;
+  while (Variable* each = nextOf(capture, parts)) both.push_back(each);
+  if (both.size() != 2) {
+    capture.raise(PyExc_ValueError,
+                  fmt::format("dictionary update sequence element #0 has length {}; 2 is required",
+                              both.size()));
+  }
+  return {both[0], both[1]};
+}
+
+DictVariable::DictVariable(Object existing, Access access, Variable* holder)
+    : type_(access == Access::kDictItem ? Py_TYPE(existing.get()) : &PyDict_Type),
+      access_(access),
+      holder_(holder) {
+  object = std::move(existing);
+}
+
+Source* DictVariable::owner(Capture&) const {
+  return holder_ ? holder_->source : source;
+}
+
+void DictVariable::guard(Capture& capture) {
+  if (holder_) {
+    capture.use(holder_);
+    return;
+  }
+  if (!source) return;
+  const int64_t version = type_ == &PyDict_Type ? 0 : typeVersion(type_);
+  capture.guards.add(
+      source, {Check::Kind::kType, Object::share(reinterpret_cast<PyObject*>(type_)), version, {}});
+}
+
+// ---- entries ----
+
+DictVariable::Entry* DictVariable::entryOf(PyObject* key) {
+  if (!index_) return nullptr;
+  PyObject* const found = PyDict_GetItemWithError(index_.get(), key);
+  if (!found) {
+    if (PyErr_Occurred()) throw PythonError();
+    return nullptr;
+  }
+  return &entries_[static_cast<size_t>(PyLong_AsLongLong(found))];
+}
+
+DictVariable::Entry& DictVariable::add(PyObject* key, Variable* key_variable, Variable* value,
+                                       int64_t order) {
+  if (!index_) index_ = Object::checked(PyDict_New());
+  const Object number = Object::checked(PyLong_FromSize_t(entries_.size()));
+  if (PyDict_SetItem(index_.get(), key, number.get()) < 0) throw PythonError();
+  Entry& made = entries_.emplace_back();
+  made.key = Object::share(key);
+  made.key_variable = key_variable;
+  made.value = value;
+  made.order = order;
+  return made;
+}
+
+// Finds the entry, or reads it from the dict that exists; null if there is none.
+DictVariable::Entry* DictVariable::read(Capture& capture, PyObject* key) {
+  if (Entry* known = entryOf(key)) return known;
+  if (complete_) return nullptr;
+  PyObject* value = nullptr;
+  if (access_ == Access::kInstanceItem) {
+    value = PyUnicode_Check(key) ? findInstanceItem(object.get(), key) : nullptr;
+  } else {
+    value = PyDict_GetItemWithError(object.get(), key);
+    if (!value && PyErr_Occurred()) throw PythonError();
+  }
+  Source* const from = owner(capture);
+  if (!value) {
+    if (from) capture.guards.add(from, {Check::Kind::kLacks, Object::share(key), 0, {}});
+    return nullptr;
+  }
+  Variable* const made =
+      capture.read(from ? capture.guards.child(from, access_, 0, key) : nullptr, value);
+  Entry& entry = add(key, nullptr, made, 0);
+  entry.existed = true;
+  return &entry;
+}
+
+// Reads all entries in their order, and guards that there are no others.
+void DictVariable::readAll(Capture& capture) {
+  if (complete_) return;
+  std::vector<Object> keys;
+  if (access_ == Access::kInstanceItem) {
+    for (PyObject* name : instanceNames(object.get())) keys.push_back(Object::share(name));
+  } else {
+    const Object all = Object::checked(PySequence_List(object.get()));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all.get()); ++i) {
+      keys.push_back(Object::share(PyList_GET_ITEM(all.get(), i)));
+    }
+  }
+  Object tuple = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!isConstant(keys[i].get()) &&
+        Py_TYPE(keys[i].get())->tp_hash != PyBaseObject_Type.tp_hash) {
+      breakGraph(fmt::format("a dict with a key of the class {}", Py_TYPE(keys[i].get())->tp_name));
+    }
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(keys[i].get()));
+  }
+  if (Source* from = owner(capture)) {
+    capture.guards.add(from, {Check::Kind::kKeys, tuple, 0, {}});
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Entry* const entry = read(capture, keys[i].get());
+    if (entry && !entry->moved) entry->order = static_cast<int64_t>(i);
+  }
+  // Keys that were set before this are behind them.
+  for (Entry& entry : entries_) {
+    if (!entry.existed || entry.moved) entry.order += static_cast<int64_t>(keys.size());
+  }
+  next_order_ += static_cast<int64_t>(keys.size());
+  complete_ = true;
+}
+
+void DictVariable::noteChange(Capture& capture) {
+  capture.use(this);
+  capture.modify(this);
+}
+
+Variable* DictVariable::find(Capture& capture, PyObject* key) {
+  const Entry* const entry = read(capture, key);
+  return entry ? entry->value : nullptr;
+}
+
+void DictVariable::set(Capture& capture, PyObject* key, Variable* key_variable, Variable* value) {
+  noteChange(capture);
+  Entry* entry = read(capture, key);
+  if (!entry) entry = &add(key, key_variable, nullptr, next_order_++);
+  if (!entry->value && entry->existed) {
+    entry->moved = true;
+    entry->order = next_order_++;
+  } else if (!entry->value) {
+    entry->order = next_order_++;
+  }
+  entry->value = value;
+  entry->changed = true;
+  if (!entry->key_variable) entry->key_variable = key_variable;
+}
+
+bool DictVariable::erase(Capture& capture, PyObject* key) {
+  Entry* const entry = read(capture, key);
+  if (!entry || !entry->value) return false;
+  noteChange(capture);
+  entry->value = nullptr;
+  entry->changed = true;
+  return true;
+}
+
+std::vector<std::pair<Variable*, Variable*>> DictVariable::items(Capture& capture) {
+  readAll(capture);
+  std::vector<Entry*> sorted;
+  for (Entry& entry : entries_) {
+    if (entry.value) sorted.push_back(&entry);
+  }
+  std::ranges::stable_sort(sorted, {}, [](const Entry* entry) { return entry->order; });
+  std::vector<std::pair<Variable*, Variable*>> all;
+  for (Entry* entry : sorted) {
+    if (!entry->key_variable) entry->key_variable = capture.pinnedKey(entry->key.get());
+    all.emplace_back(entry->key_variable, entry->value);
+  }
+  return all;
+}
+
+std::vector<std::pair<Object, Variable*>> DictVariable::entriesMade() const {
+  std::vector<const Entry*> sorted;
+  for (const Entry& entry : entries_) {
+    if (entry.value) sorted.push_back(&entry);
+  }
+  std::ranges::stable_sort(sorted, {}, [](const Entry* entry) { return entry->order; });
+  std::vector<std::pair<Object, Variable*>> all;
+  for (const Entry* entry : sorted) all.emplace_back(entry->key, entry->value);
+  return all;
+}
+
+void DictVariable::clear(Capture& capture) {
+  readAll(capture);
+  noteChange(capture);
+  for (Entry& entry : entries_) {
+    entry.changed |= entry.value != nullptr;
+    entry.value = nullptr;
+  }
+}
+
+// ---- operations ----
+
+Variable* DictVariable::item(Capture& capture, Variable* key) {
+  const Object at = keyObject(capture, key);
+  if (Variable* found = find(capture, at.get())) return found;
+  if (default_factory) {
+    Variable* const made = callVariable(capture, default_factory, {});
+    set(capture, at.get(), key, made);
+    return made;
+  }
+  capture.raiseWith(PyExc_KeyError, {key});
+}
+
+void DictVariable::setItem(Capture& capture, Variable* key, Variable* value) {
+  const Object at = keyObject(capture, key);
+  if (value) return set(capture, at.get(), key, value);
+  if (!erase(capture, at.get())) capture.raiseWith(PyExc_KeyError, {key});
+}
+
+int64_t DictVariable::length(Capture& capture) {
+  return static_cast<int64_t>(items(capture).size());
+}
+
+Variable* DictVariable::iterate(Capture& capture) {
+  return capture.make<DictIterator>(this, DictIterator::What::kKeys);
+}
+
+bool DictVariable::contains(Capture& capture, Variable* element) {
+  return find(capture, keyObject(capture, element).get()) != nullptr;
+}
+
+void DictVariable::update(Capture& capture, const Arguments& given) {
+  for (Variable* each : given.positional) {
+    if (auto* other = capture.as<DictVariable>(each)) {
+      for (const auto& [key, value] : other->items(capture)) setItem(capture, key, value);
+      continue;
+    }
+    Variable* const iterator = iterate_(capture, each);
+    while (Variable* element = nextOf(capture, iterator)) {
+      const auto [key, value] = pairOf(capture, element);
+      setItem(capture, key, value);
+    }
+  }
+  for (const auto& [name, value] : given.keywords) {
+    setItem(capture, capture.constant(name.get()), value);
+  }
+}
+
+Variable* DictVariable::pop(Capture& capture, const Arguments& given) {
+  const Object at = keyObject(capture, given.positional[0]);
+  if (Variable* found = find(capture, at.get())) {
+    erase(capture, at.get());
+    return found;
+  }
+  if (given.positional.size() > 1) return given.positional[1];
+  capture.raiseWith(PyExc_KeyError, {given.positional[0]});
+}
+
+Variable* DictVariable::callMethod(Capture& capture, const std::string& name,
+                                   const Arguments& given) {
+  const size_t count = given.positional.size();
+  const auto none = [&] { return capture.constant(Py_None); };
+  using What = DictIterator::What;
+  if (name == "update") return update(capture, given), none();
+  if (name == "move_to_end" && count == 1 && given.keywords.empty()) {
+    const Object at = keyObject(capture, given.positional[0]);
+    Variable* const value = find(capture, at.get());
+    if (!value) capture.raiseWith(PyExc_KeyError, {given.positional[0]});
+    erase(capture, at.get());
+    return set(capture, at.get(), given.positional[0], value), none();
+  }
+  if (!given.keywords.empty()) return nullptr;
+  if (name == "get" && (count == 1 || count == 2)) {
+    Variable* const found = find(capture, keyObject(capture, given.positional[0]).get());
+    return found ? found : count == 2 ? given.positional[1] : none();
+  }
+  if (name == "setdefault" && (count == 1 || count == 2)) {
+    const Object at = keyObject(capture, given.positional[0]);
+    if (Variable* found = find(capture, at.get())) return found;
+    Variable* const value = count == 2 ? given.positional[1] : none();
+    return set(capture, at.get(), given.positional[0], value), value;
+  }
+  if (name == "pop" && (count == 1 || count == 2)) return pop(capture, given);
+  if (name == "popitem" && count == 0) {
+    const auto all = items(capture);
+    if (all.empty()) capture.raise(PyExc_KeyError, "popitem(): dictionary is empty");
+    erase(capture, keyObject(capture, all.back().first).get());
+    return capture.make<TupleVariable>(std::vector<Variable*>{all.back().first, all.back().second},
+                                       &PyTuple_Type);
+  }
+  if (name == "clear" && count == 0) return clear(capture), none();
+  if (name == "copy" && count == 0) {
+    auto* made = capture.make<DictVariable>(type_);
+    made->default_factory = default_factory;
+    for (const auto& [key, value] : items(capture)) made->setItem(capture, key, value);
+    return made;
+  }
+  if (count != 0) return nullptr;
+  if (name == "keys") return capture.make<DictView>(this, What::kKeys);
+  if (name == "values") return capture.make<DictView>(this, What::kValues);
+  if (name == "items") return capture.make<DictView>(this, What::kItems);
+  return nullptr;
+}
+
+// ---- recipes ----
+
+int DictVariable::build(Builder& builder) {
+  if (holder_) breakGraph("the __dict__ of an object is kept");
+  std::vector<const Entry*> sorted;
+  for (const Entry& entry : entries_) {
+    if (entry.value) sorted.push_back(&entry);
+  }
+  std::ranges::stable_sort(sorted, {}, [](const Entry* entry) { return entry->order; });
+  std::vector<int> parts;
+  for (const Entry* entry : sorted) {
+    parts.push_back(entry->key_variable ? builder.build(entry->key_variable)
+                                        : builder.constant(entry->key.get()));
+    parts.push_back(builder.build(entry->value));
+  }
+  if (type_ == &PyDict_Type) return builder.make(StepKind::kDict, std::move(parts));
+  std::vector<int> call{builder.constant(reinterpret_cast<PyObject*>(type_))};
+  if (default_factory) call.push_back(builder.build(default_factory));
+  const int made = builder.make(StepKind::kCall, std::move(call));
+  for (size_t i = 0; i < parts.size(); i += 2) {
+    builder.effect(StepKind::kSetItem, {made, parts[i], parts[i + 1]});
+  }
+  return made;
+}
+
+void DictVariable::replay(Capture&, Builder& builder) {
+  const int target = builder.build(holder_ ? holder_ : this);
+  std::vector<Entry*> sorted;
+  for (Entry& entry : entries_) {
+    if (entry.changed) sorted.push_back(&entry);
+  }
+  std::ranges::stable_sort(sorted, {}, [](const Entry* entry) { return entry->order; });
+  struct Steps {
+    StepKind set, erase;
+  };
+  const Steps steps = access_ == Access::kInstanceItem
+                          ? Steps{StepKind::kSetInstanceItem, StepKind::kDeleteInstanceItem}
+                      : access_ == Access::kModuleItem
+                          ? Steps{StepKind::kSetModuleItem, StepKind::kDeleteModuleItem}
+                          : Steps{StepKind::kSetItem, StepKind::kDeleteItem};
+  const bool by_name = access_ != Access::kDictItem;
+  for (const Entry* entry : sorted) {
+    if (!entry->existed || (entry->value && !entry->moved)) continue;
+    if (by_name) {
+      builder.effect(steps.erase, {target}, entry->key);
+    } else {
+      builder.effect(steps.erase, {target, builder.constant(entry->key.get())});
+    }
+  }
+  for (const Entry* entry : sorted) {
+    if (!entry->value) continue;
+    const int value = builder.build(entry->value);
+    if (by_name) {
+      builder.effect(steps.set, {target, value}, entry->key);
+    } else {
+      const int key = entry->key_variable ? builder.build(entry->key_variable)
+                                          : builder.constant(entry->key.get());
+      builder.effect(steps.set, {target, key, value});
+    }
+  }
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,81 @@
+// Dicts and what lies like one: the attributes of an instance, the names of a module.
+#pragma once
+
+#include <utility>
+
+#include "capture/values/variable.h"
+
+namespace wick::capture {
+
+class DictVariable : public Variable {
+ public:
+  // A dict that exists, or the attributes of the instance or module `holder` (as `access` says).
+  DictVariable(Object existing, Access access, Variable* holder = nullptr);
+  // A dict that the program makes.
+  explicit DictVariable(PyTypeObject* type) : type_(type), complete_(true) {}
+
+  PyTypeObject* type() const override { return type_; }
+  void guard(Capture& capture) override;
+  Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
+  Variable* item(Capture& capture, Variable* key) override;
+  void setItem(Capture& capture, Variable* key, Variable* value) override;
+  int64_t length(Capture& capture) override;
+  bool truth(Capture& capture) override { return length(capture) != 0; }
+  Variable* iterate(Capture& capture) override;
+  bool contains(Capture& capture, Variable* element) override;
+  int build(Builder& builder) override;
+  // Writes the effects of a dict that existed before.
+  void replay(Capture& capture, Builder& builder);
+
+  // Returns the value under the key, or null.
+  Variable* find(Capture& capture, PyObject* key);
+  void set(Capture& capture, PyObject* key, Variable* key_variable, Variable* value);
+  // Returns whether the key was there.
+  bool erase(Capture& capture, PyObject* key);
+  // Returns all keys and values in their order.
+  std::vector<std::pair<Variable*, Variable*>> items(Capture& capture);
+  // Returns the entries of a dict that the program made, in their order.
+  std::vector<std::pair<Object, Variable*>> entriesMade() const;
+  void clear(Capture& capture);
+  void update(Capture& capture, const Arguments& given);
+
+  Variable* default_factory = nullptr;  // of a defaultdict
+
+ private:
+  struct Entry {
+    Object key;
+    Variable* key_variable = nullptr;
+    Variable* value = nullptr;  // null: deleted
+    int64_t order = 0;
+    bool existed = false;
+    bool changed = false;  // since the call began
+    bool moved = false;    // deleted and set again
+  };
+  Entry* entryOf(PyObject* key);
+  Entry& add(PyObject* key, Variable* key_variable, Variable* value, int64_t order);
+  Entry* read(Capture& capture, PyObject* key);
+  void readAll(Capture& capture);
+  Source* owner(Capture& capture) const;
+  void noteChange(Capture& capture);
+  Variable* pop(Capture& capture, const Arguments& given);
+
+  PyTypeObject* type_;
+  Access access_ = Access::kDictItem;
+  Variable* holder_ = nullptr;
+  std::vector<Entry> entries_;
+  Object index_;  // dict: key -> number of the entry
+  bool complete_ = false;
+  int64_t next_order_ = 0;
+};
+
+// Returns whether instances of the class are dicts whose items and order no code of Python rules.
+bool behavesAsDict(PyTypeObject* type);
+
+// Returns the object that stands for a key in tables: the constant, or one for the identity. Breaks
+// the graph for keys whose hash only their class knows.
+Object keyObject(Capture& capture, Variable* key);
+
+// Returns a pair of each element of the iterable.
+std::pair<Variable*, Variable*> pairOf(Capture& capture, Variable* element);
+
+}  // namespace wick::capture

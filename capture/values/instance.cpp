@@ -1,0 +1,305 @@
+#include "capture/values/instance.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/dict.h"
+#include "capture/values/sequence.h"
+
+namespace wick::capture {
+namespace {
+
+bool is(PyObject* name, const char* text) {
+  return PyUnicode_CompareWithASCIIString(name, text) == 0;
+}
+
+}  // namespace
+
+void InstanceVariable::guard(Capture& capture) {
+  capture.guardType(source, type_);
+}
+
+DictVariable* InstanceVariable::attributes(Capture& capture) {
+  if (!attributes_) {
+    attributes_ = object ? capture.make<DictVariable>(object, Access::kInstanceItem, this)
+                         : capture.make<DictVariable>(&PyDict_Type);
+  }
+  return attributes_;
+}
+
+Variable* InstanceVariable::ownAttribute(Capture& capture, PyObject* name) {
+  if (is(name, "__dict__") && type_->tp_dictoffset != 0) return attributes(capture);
+  return nullptr;
+}
+
+Variable* InstanceVariable::member(Capture& capture, PyObject* name) {
+  for (const Slot& slot : slots_) {
+    if (PyUnicode_Compare(slot.name.get(), name) != 0) continue;
+    if (slot.value) return slot.value;
+    capture.raise(PyExc_AttributeError, PyUnicode_AsUTF8(name));
+  }
+  if (!object) capture.raise(PyExc_AttributeError, PyUnicode_AsUTF8(name));
+  const Object found = Object::own(PyObject_GenericGetAttr(object.get(), name));
+  if (!found) {
+    PyErr_Clear();
+    breakGraph(fmt::format("'{}' of {} is not set", PyUnicode_AsUTF8(name), describe(*this)));
+  }
+  Variable* const value = capture.readChild(this, Access::kMember, 0, name, found.get());
+  slots_.push_back({Object::share(name), value, false});
+  return value;
+}
+
+void InstanceVariable::setPlainly(Capture& capture, PyObject* name, Variable* value) {
+  PyObject* const descriptor = findTypeItem(type_, name);
+  if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
+    if (setByDescriptor(capture, descriptor, this, value)) return;
+    if (!PyObject_TypeCheck(descriptor, &PyMemberDescr_Type)) {
+      breakGraph(fmt::format("setting '{}' of {}", PyUnicode_AsUTF8(name), describe(*this)));
+    }
+    for (Slot& slot : slots_) {
+      if (PyUnicode_Compare(slot.name.get(), name) != 0) continue;
+      slot.value = value;
+      slot.changed = true;
+      return capture.modify(this);
+    }
+    slots_.push_back({Object::share(name), value, true});
+    return capture.modify(this);
+  }
+  if (type_->tp_dictoffset == 0) {
+    capture.raise(PyExc_AttributeError, descriptor
+                                            ? fmt::format("'{}' object attribute '{}' is read-only",
+                                                          type_->tp_name, PyUnicode_AsUTF8(name))
+                                            : fmt::format("'{}' object has no attribute '{}'",
+                                                          type_->tp_name, PyUnicode_AsUTF8(name)));
+  }
+  if (value) return attributes(capture)->set(capture, name, nullptr, value);
+  if (!attributes(capture)->erase(capture, name)) {
+    capture.raise(PyExc_AttributeError, PyUnicode_AsUTF8(name));
+  }
+}
+
+void InstanceVariable::setAttribute(Capture& capture, PyObject* name, Variable* value) {
+  const char* const method = value ? "__setattr__" : "__delattr__";
+  const Object text = Object::checked(PyUnicode_InternFromString(method));
+  PyObject* const own = findTypeItem(type_, text.get());
+  if (own == findTypeItem(&PyBaseObject_Type, text.get())) return setPlainly(capture, name, value);
+  std::vector<Variable*> given{capture.constant(name)};
+  if (value) given.push_back(value);
+  if (!callSpecial(capture, method, std::move(given))) Variable::setAttribute(capture, name, value);
+}
+
+Variable* InstanceVariable::callSpecial(Capture& capture, const char* name,
+                                        std::vector<Variable*> given) {
+  const Object text = Object::checked(PyUnicode_InternFromString(name));
+  PyObject* const found = findTypeItem(type_, text.get());
+  if (!found || found == Py_None) return nullptr;
+  Variable* const bound = bindAttribute(capture, found, this, type_);
+  return callVariable(capture, bound, {std::move(given), {}});
+}
+
+Variable* InstanceVariable::call(Capture& capture, const Arguments& given) {
+  const Object text = Object::checked(PyUnicode_InternFromString("__call__"));
+  PyObject* const found = findTypeItem(type_, text.get());
+  if (!found) {
+    capture.raise(PyExc_TypeError, fmt::format("'{}' object is not callable", type_->tp_name));
+  }
+  return callVariable(capture, bindAttribute(capture, found, this, type_), given);
+}
+
+Variable* InstanceVariable::callMethod(Capture& capture, const std::string& name,
+                                       const Arguments& given) {
+  // Methods of `object`.
+  if (name == "__setattr__" && given.positional.size() == 2) {
+    PyObject* const attribute = given.positional[0]->constant();
+    if (!attribute) return nullptr;
+    return setPlainly(capture, attribute, given.positional[1]), capture.constant(Py_None);
+  }
+  if (name == "__delattr__" && given.positional.size() == 1) {
+    PyObject* const attribute = given.positional[0]->constant();
+    if (!attribute) return nullptr;
+    return setPlainly(capture, attribute, nullptr), capture.constant(Py_None);
+  }
+  if (name == "__getattribute__" && given.positional.size() == 1) {
+    PyObject* const attribute = given.positional[0]->constant();
+    if (!attribute) return nullptr;
+    return getPlainly(capture, this, attribute);
+  }
+  if (name == "__init__") return capture.constant(Py_None);
+  if (name == "__init_subclass__") return capture.constant(Py_None);
+  return nullptr;
+}
+
+Variable* InstanceVariable::item(Capture& capture, Variable* key) {
+  if (Variable* found = callSpecial(capture, "__getitem__", {key})) return found;
+  capture.raise(PyExc_TypeError, fmt::format("'{}' object is not subscriptable", type_->tp_name));
+}
+
+void InstanceVariable::setItem(Capture& capture, Variable* key, Variable* value) {
+  if (value ? callSpecial(capture, "__setitem__", {key, value})
+            : callSpecial(capture, "__delitem__", {key})) {
+    return;
+  }
+  capture.raise(PyExc_TypeError, fmt::format("'{}' object {}", type_->tp_name,
+                                             value ? "does not support item assignment"
+                                                   : "doesn't support item deletion"));
+}
+
+int64_t InstanceVariable::length(Capture& capture) {
+  Variable* const found = callSpecial(capture, "__len__");
+  if (!found) {
+    capture.raise(PyExc_TypeError, fmt::format("object of type '{}' has no len()", type_->tp_name));
+  }
+  PyObject* const number = capture.use(found)->constant();
+  if (!number || !PyLong_Check(number)) breakGraph("a __len__ that gives no int");
+  return PyLong_AsLongLong(number);
+}
+
+bool InstanceVariable::truth(Capture& capture) {
+  if (Variable* found = callSpecial(capture, "__bool__")) return truthOf(capture, found);
+  const Object text = Object::checked(PyUnicode_InternFromString("__len__"));
+  return findTypeItem(type_, text.get()) ? length(capture) != 0 : true;
+}
+
+Variable* InstanceVariable::iterate(Capture& capture) {
+  if (Variable* found = callSpecial(capture, "__iter__")) return found;
+  const Object text = Object::checked(PyUnicode_InternFromString("__getitem__"));
+  if (findTypeItem(type_, text.get())) breakGraph("an iteration by __getitem__");
+  capture.raise(PyExc_TypeError, fmt::format("'{}' object is not iterable", type_->tp_name));
+}
+
+Variable* InstanceVariable::next(Capture& capture) {
+  try {
+    Variable* const found = callSpecial(capture, "__next__");
+    if (!found) {
+      capture.raise(PyExc_TypeError, fmt::format("'{}' object is not an iterator", type_->tp_name));
+    }
+    return found;
+  } catch (const Raised& raised) {
+    if (PyType_IsSubtype(raised.exception->type(),
+                         reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+      return nullptr;
+    }
+    throw;
+  }
+}
+
+bool InstanceVariable::contains(Capture& capture, Variable* element) {
+  if (Variable* found = callSpecial(capture, "__contains__", {element})) {
+    return truthOf(capture, found);
+  }
+  Variable* const iterator = iterate(capture);
+  while (Variable* each = nextOf(capture, iterator)) {
+    if (isSame(capture, each, element) ||
+        truthOf(capture, compare(capture, Py_EQ, each, element))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int InstanceVariable::build(Builder& builder) {
+  const int made =
+      builder.make(StepKind::kNew, {builder.constant(reinterpret_cast<PyObject*>(type_))});
+  builder.remember(this, made);
+  if (attributes_) {
+    for (const auto& [name, value] : attributes_->entriesMade()) {
+      builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);
+    }
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.value) continue;
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(slot.value)}, slot.name);
+  }
+  return made;
+}
+
+void InstanceVariable::replay(Capture&, Builder& builder) {
+  const int target = builder.build(this);
+  for (const Slot& slot : slots_) {
+    if (!slot.changed) continue;
+    if (slot.value) {
+      builder.effect(StepKind::kSetInstanceItem, {target, builder.build(slot.value)}, slot.name);
+    } else {
+      builder.effect(StepKind::kDeleteInstanceItem, {target}, slot.name);
+    }
+  }
+}
+
+// ---- exceptions ----
+
+Variable* ExceptionVariable::ownAttribute(Capture& capture, PyObject* name) {
+  const auto orNone = [&](Variable* value) { return value ? value : capture.constant(Py_None); };
+  if (is(name, "args")) return capture.make<TupleVariable>(args, &PyTuple_Type);
+  if (is(name, "__cause__")) return orNone(cause);
+  if (is(name, "__context__")) return orNone(context);
+  if (is(name, "__suppress_context__")) return capture.constantBool(suppress_context);
+  if (is(name, "__traceback__")) breakGraph("the traceback of an exception");
+  if (is(name, "value") && type_ == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) {
+    return orNone(args.empty() ? nullptr : args[0]);
+  }
+  return InstanceVariable::ownAttribute(capture, name);
+}
+
+void ExceptionVariable::setAttribute(Capture& capture, PyObject* name, Variable* value) {
+  if (is(name, "args")) breakGraph("the arguments of an exception are set");
+  if (is(name, "__cause__")) {
+    cause = value;
+    suppress_context = true;
+    return;
+  }
+  if (is(name, "__context__")) {
+    context = value;
+    return;
+  }
+  InstanceVariable::setAttribute(capture, name, value);
+}
+
+int ExceptionVariable::build(Builder& builder) {
+  if (!slots_.empty()) breakGraph(fmt::format("{} with slots is kept", describe(*this)));
+  const Object maker = Object::checked(PyObject_GetAttrString(PyExc_BaseException, "__new__"));
+  std::vector<int> parts{builder.constant(maker.get()),
+                         builder.constant(reinterpret_cast<PyObject*>(type_))};
+  for (const int each : builder.buildAll(args)) parts.push_back(each);
+  const int made = builder.make(StepKind::kCall, std::move(parts));
+  builder.remember(this, made);
+  const auto set = [&](const char* name, Variable* value) {
+    if (!value) return;
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)},
+                   Object::checked(PyUnicode_InternFromString(name)));
+  };
+  set("__context__", context);
+  set("__cause__", cause);
+  if (!attributes_) return made;
+  for (const auto& [name, value] : attributes_->entriesMade()) {
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);
+  }
+  return made;
+}
+
+// ---- super ----
+
+Variable* SuperVariable::ownAttribute(Capture& capture, PyObject* name) {
+  PyObject* const order = of_->tp_mro;
+  Py_ssize_t i = 0;
+  const Py_ssize_t count = PyTuple_GET_SIZE(order);
+  while (i < count && PyTuple_GET_ITEM(order, i) != reinterpret_cast<PyObject*>(after_)) ++i;
+  for (++i; i < count; ++i) {
+    auto* const base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
+    PyObject* const found = PyDict_GetItemWithError(base->tp_dict, name);
+    if (found) return bindAttribute(capture, found, self_, of_);
+  }
+  capture.raise(PyExc_AttributeError,
+                fmt::format("'super' object has no attribute '{}'", PyUnicode_AsUTF8(name)));
+}
+
+int SuperVariable::build(Builder& builder) {
+  return builder.make(
+      StepKind::kCall,
+      {builder.constant(reinterpret_cast<PyObject*>(&PySuper_Type)),
+       builder.constant(reinterpret_cast<PyObject*>(after_)), builder.build(self_)});
+}
+
+}  // namespace wick::capture

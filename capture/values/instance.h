@@ -1,0 +1,89 @@
+// Objects of classes written in Python, and exceptions.
+#pragma once
+
+#include <unordered_map>
+
+#include "capture/values/variable.h"
+
+namespace wick::capture {
+
+class DictVariable;
+
+class InstanceVariable : public Variable {
+ public:
+  // An object that exists.
+  explicit InstanceVariable(Object existing) : type_(Py_TYPE(existing.get())) {
+    object = std::move(existing);
+  }
+  // An object that the program makes.
+  explicit InstanceVariable(PyTypeObject* type) : type_(type) {}
+
+  PyTypeObject* type() const override { return type_; }
+  void guard(Capture& capture) override;
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  void setAttribute(Capture& capture, PyObject* name, Variable* value) override;
+  Variable* call(Capture& capture, const Arguments& given) override;
+  Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
+  Variable* item(Capture& capture, Variable* key) override;
+  void setItem(Capture& capture, Variable* key, Variable* value) override;
+  int64_t length(Capture& capture) override;
+  bool truth(Capture& capture) override;
+  Variable* iterate(Capture& capture) override;
+  Variable* next(Capture& capture) override;
+  bool contains(Capture& capture, Variable* element) override;
+  int build(Builder& builder) override;
+  void replay(Capture& capture, Builder& builder);
+
+  // The instance's own dict.
+  DictVariable* attributes(Capture& capture);
+  // Does as object.__setattr__ does, or object.__delattr__ if `value` is null.
+  void setPlainly(Capture& capture, PyObject* name, Variable* value);
+  // Reads a slot or a member of a C class that the descriptor names.
+  Variable* member(Capture& capture, PyObject* name);
+
+ protected:
+  // Calls the special method of the class, if there is one; null if there is none.
+  Variable* callSpecial(Capture& capture, const char* name, std::vector<Variable*> given = {});
+
+  PyTypeObject* type_;
+  DictVariable* attributes_ = nullptr;
+  struct Slot {
+    Object name;
+    Variable* value = nullptr;  // null: deleted
+    bool changed = false;
+  };
+  std::vector<Slot> slots_;
+};
+
+// An exception that the program makes.
+class ExceptionVariable : public InstanceVariable {
+ public:
+  ExceptionVariable(PyTypeObject* type, std::vector<Variable*> arguments)
+      : InstanceVariable(type), args(std::move(arguments)) {}
+
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  void setAttribute(Capture& capture, PyObject* name, Variable* value) override;
+  int build(Builder& builder) override;
+
+  std::vector<Variable*> args;
+  Variable* cause = nullptr;
+  Variable* context = nullptr;
+  bool suppress_context = false;
+};
+
+// super(), bound to an object or a class.
+class SuperVariable : public Variable {
+ public:
+  SuperVariable(PyTypeObject* after, Variable* self, PyTypeObject* of)
+      : after_(after), self_(self), of_(of) {}
+  PyTypeObject* type() const override { return &PySuper_Type; }
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  int build(Builder& builder) override;
+
+ private:
+  PyTypeObject* after_;
+  Variable* self_;
+  PyTypeObject* of_;  // the class whose order of resolution counts
+};
+
+}  // namespace wick::capture

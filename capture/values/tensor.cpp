@@ -1,0 +1,72 @@
+#include "capture/values/tensor.h"
+
+#include <fmt/format.h>
+
+#include "capture/bytecode/instance.h"
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/sequence.h"
+
+namespace wick::capture {
+
+void TensorVariable::guard(Capture& capture) {
+  if (fake_) return;
+  if (!source) source = capture.guards.root(Access::kPinned, 0, object.get());
+  fake_ = capture.addInput(source, object.get());
+}
+
+Variable* TensorVariable::ownAttribute(Capture& capture, PyObject* name) {
+  PyObject* const found = findTypeItem(type_, name);
+  // Python's own functions in the class, and properties, are evaluated like all others.
+  if (found && (PyFunction_Check(found) || Py_TYPE(found) == &PyProperty_Type ||
+                Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type)) {
+    return nullptr;
+  }
+  return capture.recorded([&] { return capture.recording->attribute(fake_.get(), name); }, this,
+                          name);
+}
+
+void TensorVariable::setAttribute(Capture&, PyObject* name, Variable*) {
+  breakGraph(fmt::format("setting the attribute '{}' of a tensor", PyUnicode_AsUTF8(name)));
+}
+
+Variable* TensorVariable::callMethod(Capture&, const std::string&, const Arguments&) {
+  return nullptr;
+}
+
+Variable* TensorVariable::item(Capture& capture, Variable* key) {
+  const Object at = capture.objectFor(key);
+  return capture.recorded([&] { return capture.recording->item(fake_.get(), at.get()); });
+}
+
+void TensorVariable::setItem(Capture& capture, Variable* key, Variable* value) {
+  if (!value) breakGraph("an item of a tensor is deleted");
+  const Object at = capture.objectFor(key), given = capture.objectFor(value);
+  capture.recording->setItem(fake_.get(), at.get(), given.get());
+}
+
+int64_t TensorVariable::length(Capture& capture) {
+  Variable* const found = capture.recorded([&] { return capture.recording->length(fake_.get()); });
+  return PyLong_AsLongLong(found->constant());
+}
+
+bool TensorVariable::truth(Capture&) {
+  breakGraph("a branch on the value of a tensor");
+}
+
+Variable* TensorVariable::iterate(Capture& capture) {
+  const int64_t count = length(capture);
+  std::vector<Variable*> rows;
+  for (int64_t i = 0; i < count; ++i) {
+    capture.step();
+    rows.push_back(item(capture, capture.constantLong(i)));
+  }
+  return capture.make<TupleVariable>(std::move(rows), &PyTuple_Type)->iterate(capture);
+}
+
+int TensorVariable::build(Builder& builder) {
+  return builder.output(fake_.get());
+}
+
+}  // namespace wick::capture

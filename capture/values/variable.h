@@ -1,0 +1,79 @@
+// A value of the program while it is evaluated symbolically: an object of Python that exists, one that
+// the program would have made, or a tensor of the graph. Each kind has a pair of files.
+//
+// A variable that was read from a source is believed nothing before it is used: Capture::use() adds
+// the guard. Moving it between slots and containers is no use.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/guards/source.h"
+
+namespace wick::capture {
+
+class Capture;
+class Builder;
+class Variable;
+
+struct Arguments {
+  std::vector<Variable*> positional;
+  std::vector<std::pair<Object, Variable*>> keywords;
+
+  bool empty() const { return positional.empty() && keywords.empty(); }
+};
+
+class Variable {
+ public:
+  virtual ~Variable() = default;
+  Variable(const Variable&) = delete;
+
+  // Returns the class, borrowed.
+  virtual PyTypeObject* type() const = 0;
+  // Adds the guards that the kind needs; called once, before the first use.
+  virtual void guard(Capture&) {}
+  // Returns the object itself where it is immutable and the same in each call; null otherwise.
+  virtual PyObject* constant() const { return nullptr; }
+
+  // Operations. The defaults break the graph, naming the class. All arguments have been used.
+
+  // An attribute that the kind itself has; null where the class is to be asked.
+  virtual Variable* ownAttribute(Capture&, PyObject* /*name*/) { return nullptr; }
+  // Sets an attribute, or deletes it if `value` is null.
+  virtual void setAttribute(Capture&, PyObject* name, Variable* value);
+  virtual Variable* call(Capture&, const Arguments&);
+  // Calls a method of the built-in class; null where the kind does not know it.
+  virtual Variable* callMethod(Capture&, const std::string& /*name*/, const Arguments&) {
+    return nullptr;
+  }
+  virtual Variable* item(Capture&, Variable* key);
+  virtual void setItem(Capture&, Variable* key, Variable* value);  // null: deletes
+  virtual int64_t length(Capture&);
+  virtual bool truth(Capture&);
+  // Returns an iterator.
+  virtual Variable* iterate(Capture&);
+  // Returns the next element of an iterator, or null at its end.
+  virtual Variable* next(Capture&);
+  virtual bool contains(Capture&, Variable* element);
+
+  // Returns the register of the object in the recipe. Called for variables without a source.
+  virtual int build(Builder&) = 0;
+
+  Source* source = nullptr;  // null: made during the capture
+  Object object;             // at the time of the capture, if it existed before
+  Object identity;           // stands for the variable as a key of tables
+  int64_t born = -1;         // the step of the root frame that made it
+  bool used = false;
+  bool modified = false;
+
+ protected:
+  Variable() = default;
+};
+
+// Returns how messages name the variable.
+std::string describe(const Variable& variable);
+
+[[noreturn]] void breakGraph(std::string reason);
+
+}  // namespace wick::capture

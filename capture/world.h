@@ -1,0 +1,92 @@
+// The library that tensors are of, as capture sees it. Capture knows no tensors itself: it runs the
+// library's functions on fakes, tensors without memory, while the library records what they do.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/guards/source.h"
+
+namespace wick::capture {
+
+// Thrown where capture does not know what an instruction does: the graph ends before it.
+struct GraphBreak {
+  std::string reason;
+  // The step of the root frame that made the object in question, -1 if there is none.
+  int64_t born = -1;
+};
+
+// A graph that was captured, compiled or ready to be.
+class CapturedGraph {
+ public:
+  virtual ~CapturedGraph() = default;
+  // Runs the graph. `inputs` are the tensors in the order of Recording::addInput(); the outputs are
+  // appended. Throws PythonError, with nothing changed that could be seen if `isRestartable`.
+  virtual void run(std::span<const Object> inputs, std::vector<Object>& outputs) = 0;
+  // Returns whether no run writes to memory that was there before it, nor draws random numbers.
+  virtual bool isRestartable() const = 0;
+  virtual std::string text() const = 0;
+  virtual int numOperators() const = 0;
+  // Returns an object of Python that shows the graph.
+  virtual Object object() const = 0;
+};
+
+// How capture treats a function of the library.
+enum class Callee : uint8_t {
+  kUnknown,       // not a function of the library
+  kOperator,      // runs on fakes and is recorded
+  kPure,          // gives a constant for constants
+  kGradMode,      // tells whether gradients are recorded
+  kSetGradMode,   // changes it
+  kMakeSubclass,  // makes a tensor of another class
+  kBreak,         // must run plainly
+};
+
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // Returns a fake for the tensor, of the same class.
+  virtual Object addInput(PyObject* tensor) = 0;
+  // Calls the function with fakes and constants; `names` are those of the last arguments. Throws
+  // GraphBreak for everything that does not work on fakes, errors too.
+  virtual Object call(PyObject* function, const std::vector<PyObject*>& arguments,
+                      PyObject* names) = 0;
+  // The same for an attribute of a fake, for an operator of Python (as PyNumber_Add and its like
+  // compute it, `name` is "+"), for items, and for the length.
+  virtual Object attribute(PyObject* fake, PyObject* name) = 0;
+  virtual Object item(PyObject* fake, PyObject* key) = 0;
+  virtual void setItem(PyObject* fake, PyObject* key, PyObject* value) = 0;
+  virtual Object length(PyObject* fake) = 0;
+  virtual Object compute(const std::function<Object()>& function) = 0;
+  virtual bool gradMode() const = 0;
+  virtual void setGradMode(bool on) = 0;
+  virtual int numOperators() const = 0;
+  // Ends the recording. The outputs are fakes.
+  virtual std::shared_ptr<CapturedGraph> finish(const std::vector<PyObject*>& outputs) = 0;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual bool isTensor(PyObject* object) const = 0;
+  virtual bool isTensorType(PyTypeObject* type) const = 0;
+  // Returns whether the object is a dtype, a device or their like: constants of the library.
+  virtual bool isConstant(PyObject* object) const = 0;
+  // Returns the guard for a tensor that becomes an input. Throws GraphBreak for tensors that
+  // graphs do not take.
+  virtual std::shared_ptr<const TensorGuard> guardFor(PyObject* tensor) const = 0;
+  virtual Callee calleeOf(PyObject* function) const = 0;
+  // Returns whether the module belongs to the library, and looking up a name changes nothing.
+  virtual bool isLibrary(PyObject* module) const = 0;
+  virtual std::unique_ptr<Recording> record() const = 0;
+  // Returns the state of the calling thread that all graphs depend on, as one number.
+  virtual int64_t state() const = 0;
+  virtual bool gradMode() const = 0;
+  virtual void setGradMode(bool on) const = 0;
+};
+
+}  // namespace wick::capture

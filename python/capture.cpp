@@ -1,0 +1,108 @@
+// The parts of wick.compile and wick.compiler that are written in C++.
+#include <fmt/format.h>
+
+#include "capture/bytecode/frame_hook.h"
+#include "capture/compiled_call.h"
+#include "python/captured_tensors.h"
+#include "python/module.h"
+#include "python/pybind.h"
+
+namespace wick::python {
+namespace {
+
+using capture::Entry;
+using capture::Region;
+
+py::dict describeEntry(const Entry& entry) {
+  py::dict made;
+  made["plain"] = entry.plain;
+  made["operators"] = entry.graph ? entry.graph->numOperators() : 0;
+  made["graph"] = entry.graph ? py::cast(entry.graph->text()) : py::none();
+  made["guards"] = entry.guards.lines();
+  made["complete"] = !entry.plain && entry.value >= 0;
+  made["reason"] = entry.break_reason;
+  made["file"] = entry.break_file;
+  made["line"] = entry.break_line;
+  made["hits"] = entry.hits;
+  made["text"] = entry.text();
+  return made;
+}
+
+class RegionObject {
+ public:
+  RegionObject(bool full_graph, py::object observer)
+      : region_(std::make_shared<Region>(ownTensors())), observer_(std::move(observer)) {
+    region_->full_graph = full_graph;
+    if (observer_.is_none()) return;
+    region_->observer = [this](PyCodeObject* code, const Entry& entry) {
+      const py::object of = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code));
+      const Owned result = Owned(PyObject_CallFunctionObjArgs(observer_.ptr(), of.ptr(),
+                                                              describeEntry(entry).ptr(), nullptr));
+      if (!result) throw capture::PythonError();
+    };
+  }
+
+  py::object call(const py::object& function, const py::tuple& args, const py::dict& kwargs) {
+    std::vector<PyObject*> arguments;
+    for (const py::handle& each : args) arguments.push_back(each.ptr());
+    py::object names;
+    if (!kwargs.empty()) {
+      names = py::tuple(kwargs.size());
+      Py_ssize_t i = 0;
+      for (const auto& [key, value] : kwargs) {
+        PyTuple_SET_ITEM(names.ptr(), i++, Py_NewRef(key.ptr()));
+        arguments.push_back(value.ptr());
+      }
+    }
+    // The region may be given up meanwhile.
+    const std::shared_ptr<Region> region = region_;
+    try {
+      return given(capture::callCaptured(region, function.ptr(), arguments, names.ptr()).leak());
+    } catch (const capture::PythonError&) {
+      throw PythonError();
+    }
+  }
+
+ private:
+  std::shared_ptr<Region> region_;
+  py::object observer_;
+};
+
+py::object callPlainly(const py::object& function, const py::args& args, const py::kwargs& kwargs) {
+  const capture::PauseHook pause;
+  return function(*args, **kwargs);
+}
+
+void disable(const py::object& function) {
+  PyObject* of = function.ptr();
+  if (PyMethod_Check(of)) of = PyMethod_GET_FUNCTION(of);
+  if (!PyFunction_Check(of)) {
+    raise(PyExc_TypeError, fmt::format("disable: expected a function written in Python, got {}",
+                                       Py_TYPE(of)->tp_name));
+  }
+  capture::disableCode(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(of)));
+}
+
+}  // namespace
+
+void addCapture(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  py::class_<RegionObject> region(m, "_Region");
+  forbidNew(region);
+  region.def("call", &RegionObject::call);
+  m.def("_make_region", [](bool full_graph, const py::object& observer) {
+    return std::make_unique<RegionObject>(full_graph, observer);
+  });
+  m.def("_call_plainly", callPlainly);
+  m.def("_disable_capture", disable);
+  m.def("_reset_captures", [] { capture::resetCaptures(); });
+  m.def("_is_capturing", [] { return capture::isCapturing(); });
+  m.def("_cache_size_limit", [] { return capture::cacheSizeLimit(); });
+  m.def("_set_cache_size_limit", [](int64_t limit) {
+    if (limit < 1)
+      throw UsageError(fmt::format("cache_size_limit: expected at least 1, got {}", limit));
+    capture::setCacheSizeLimit(limit);
+  });
+}
+
+}  // namespace wick::python

@@ -1,0 +1,122 @@
+"""Compiling unrestricted Python functions and modules: wick.compile and what belongs to it."""
+
+import functools
+
+from wick import _C
+
+
+class BreakReason:
+    """Why a graph ended, and where."""
+
+    def __init__(self, reason, file, line):
+        self.reason, self.file, self.line = reason, file, line
+
+    def __repr__(self):
+        return f"{self.file}:{self.line}: {self.reason}" if self.file else self.reason
+
+
+class Explanation:
+    """The graphs, guards and breaks of one call of a function."""
+
+    def __init__(self, entries):
+        self.entries = entries
+        self.graphs = [e["graph"] for e in entries if e["graph"] is not None]
+        self.graph_count = len(self.graphs)
+        self.break_reasons = [
+            BreakReason(e["reason"], e["file"], e["line"])
+            for e in entries
+            if e["plain"] or not e["complete"]
+        ]
+        self.graph_break_count = len(self.break_reasons)
+        self.op_count = sum(e["operators"] for e in entries)
+        self.guards = [g for e in entries for g in e["guards"]]
+
+    def __str__(self):
+        lines = [
+            f"{self.graph_count} graphs, {self.op_count} operators, "
+            f"{self.graph_break_count} breaks, {len(self.guards)} guards"
+        ]
+        lines += [f"  break: {reason}" for reason in self.break_reasons]
+        for entry in self.entries:
+            lines += ["", entry["text"].rstrip()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class _Compiled:
+    """A function whose calls are captured."""
+
+    def __init__(self, function, fullgraph=False, observer=None):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._region = _C._make_region(fullgraph, observer)
+
+    def __call__(self, *args, **kwargs):
+        return self._region.call(self._function, args, kwargs)
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return functools.partial(self, instance)
+
+
+def compile(
+    fn_or_module=None, *, fullgraph=False, dynamic=None, backend="wick", mode="default", options=None
+):
+    """A function that computes the same, with its tensor operators in compiled graphs."""
+    if fn_or_module is None:
+        return lambda function: compile(
+            function,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+        )
+    if not callable(fn_or_module):
+        raise TypeError(f"compile: expected a function or module, got {type(fn_or_module).__name__}")
+    if backend != "wick":
+        raise ValueError(f"compile: there is no backend {backend!r}")
+    if mode != "default":
+        raise ValueError(f"compile: there is no mode {mode!r}")
+    return _Compiled(fn_or_module, fullgraph)
+
+
+def explain(function):
+    """A function that calls this one, and returns an Explanation of the call."""
+
+    def call(*args, **kwargs):
+        entries = []
+        _Compiled(function, observer=lambda code, entry: entries.append(entry))(*args, **kwargs)
+        return Explanation(entries)
+
+    return call
+
+
+def disable(function):
+    """The function, which is never captured, nor what it calls."""
+    _C._disable_capture(function)
+
+    @functools.wraps(function)
+    def plain(*args, **kwargs):
+        return _C._call_plainly(function, *args, **kwargs)
+
+    _C._disable_capture(plain)
+    return plain
+
+
+def reset():
+    """Gives up all that was captured."""
+    _C._reset_captures()
+
+
+def is_compiling():
+    """Whether this call is being captured."""
+    return _C._is_capturing()
+
+
+def __getattr__(name):
+    if name == "cache_size_limit":
+        return _C._cache_size_limit()
+    raise AttributeError(f"module 'wick.compiler' has no attribute '{name}'")
