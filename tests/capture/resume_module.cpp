@@ -174,8 +174,8 @@ void appendProbe(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
 // split(code, index, breaks, methods, probe, expected) -> (code, continuation), or None if no path
 // leads there. The code calls the continuation of its root when it comes to the instruction with
 // this index in the root. `methods` tells that LOAD_METHOD will find a method each time; else it is
-// rewritten. Variables that may be bound or not are taken to be as expected; the probe tells at run
-// time whether they are, and if not the code goes on without the call.
+// rewritten. Variables that may be bound or not are taken to be as expected; the probe, if it is not
+// None, tells at run time whether they are, and if not the code goes on without the call.
 PyObject* split(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *code = nullptr, *probe = nullptr;
@@ -205,7 +205,7 @@ PyObject* split(PyObject*, PyObject* args) {
     Sequence sequence;
     sequence.setLocation(result.instructions[at].location);
     const Sequence::Label go_on = sequence.label();
-    if (state != *found) {
+    if (probe != Py_None) {
       appendProbe(sequence, result, root_code, *found, probe, expected != 0, go_on);
     }
     appendCall(sequence, result, root_code, positions, layout, continuation.get());
@@ -243,15 +243,15 @@ PyObject* groupStart(PyObject*, PyObject* args) {
   });
 }
 
-// names(code) -> [(name of the operation, argument, target, line)]
+// names(code) -> [(name of the operation, argument, target, line, code unit)]
 PyObject* names(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject* code = nullptr;
     parse(args, "O!", &PyCode_Type, &code);
     Object list = Object::checked(PyList_New(0));
     for (const Instruction& at : decoded(code).instructions) {
-      append(list, built("(sIii)", std::string(nameOf(at.op)).c_str(), at.arg, at.target,
-                         at.location.line));
+      append(list, built("(sIiii)", std::string(nameOf(at.op)).c_str(), at.arg, at.target,
+                         at.location.line, at.unit));
     }
     return list;
   });

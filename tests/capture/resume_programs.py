@@ -14,18 +14,18 @@ class Writer:
 
     def number(self, level=0):
         """An expression."""
-        pick = self.chance.randrange(16 if level < 3 else 3)
+        pick = self.chance.randrange(12 if level < 2 else 3)
         n = lambda: self.number(level + 1)  # noqa: E731
         if pick == 0:
             return str(self.chance.randrange(5))
         if pick < 3:
             return self.name()
-        forms = [lambda: f"({n()} + {n()})", lambda: f"({n()} * {n()})", lambda: f"({n()} // {n()})",
+        forms = [lambda: f"({n()} + {n()})", lambda: f"({n()} * {n()})", lambda: f"({n()} // ({n()}{self.chance.choice([' or 1'] * 4 + [''])}))",
                  lambda: f"({n()} if {n()} else {n()})", lambda: f"({n()} and {n()} or {n()})",
                  lambda: f"({n()} < {n()} < {n()})", lambda: f"len([{n()}, *range({n()} % 4)])",
                  lambda: f"sum(x + {n()} for x in range({n()} % 3))", lambda: f"max({n()}, {n()}, key=lambda x: -x)",
                  lambda: f"sum([x * {n()} for x in ({n()}, {n()})])", lambda: f"len(f'{{{self.name()}}}-{{{self.name()}!r:>4}}')",
-                 lambda: f"int(str({n()}).strip())", lambda: f"get({n()})"]
+                 lambda: f"len(str({n()}).strip())", lambda: f"get({n()})"]
         return self.chance.choice(forms)()
 
     def block(self, size=3):
@@ -51,8 +51,11 @@ class Writer:
         self.line("log.append(handled())")
 
     def delete(self):
-        if self.chance.random() < 0.5:
-            self.line(f"del {self.name()}")
+        if self.chance.random() < 0.3:
+            name = self.name()
+            self.line(f"del {name}")
+            if self.chance.random() < 0.9:
+                self.line(f"{name} = {self.number()}")
         else:
             self.line(f"log[{self.number()}:] = []")
 
@@ -63,11 +66,11 @@ class Writer:
         kinds = ["return log, {}", "raise ValueError({})", "raise KeyError({}) from None", "raise", "assert {}, 'no'"]
         if self.loops:
             kinds += ["break", "continue"] * 3
-        if self.chance.random() < 0.5:
-            self.line(f"if {self.number()}:")
+        if self.chance.random() < 0.4:
+            self.line(f"if {self.number()} == {self.chance.randrange(3)}:")
             self.line("    " + self.chance.choice(kinds).format(self.number()))
         else:
-            self.line("pass")
+            self.log()
 
     def branch(self):
         self.line(f"if {self.number()}:")
@@ -79,7 +82,7 @@ class Writer:
     def loop(self):
         self.count += 1
         if self.chance.random() < 0.6:
-            self.line(f"for {self.name()} in range({self.number()} % 4):")
+            self.line(f"for {self.name()} in range(1 + {self.number()} % 3):")
         else:
             self.line(f"fuel{self.count} = 4")
             self.line(f"while fuel{self.count} > 0 and {self.number()}:")
@@ -94,6 +97,9 @@ class Writer:
     def attempt(self):
         self.line("try:")
         self.block()
+        if self.chance.random() < 0.6:
+            fails = ["raise ValueError({})", "log.append(1 // 0)", "del unknown", "len({})", "raise KeyError({})"]
+            self.line(f"    if {self.number()}: " + self.chance.choice(fails).format(self.number()))
         kind = self.chance.randrange(4)
         if kind < 3:
             caught = self.chance.choice(["ValueError", "(TypeError, ZeroDivisionError)", "Exception", "NameError"])
@@ -109,6 +115,8 @@ class Writer:
     def manage(self):
         self.line(f"with Manager(log, {self.number()}) as {self.chance.choice(['m', 'rest'])}:")
         self.block()
+        if self.chance.random() < 0.5:
+            self.line(f"    if {self.number()}: raise ValueError({self.number()})")
 
     def choose(self):
         self.line(f"match [{self.number()}, {self.number()}]:")
@@ -122,7 +130,7 @@ class Writer:
     def function(self):
         self.lines = ["def f(a, b):", "    log = []"]
         self.line("c = 1")
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.96:
             self.line("d = 2")
         shared = sorted(self.chance.sample(self.names, self.chance.randrange(3)))
         self.line("def get(x):")
@@ -133,7 +141,7 @@ class Writer:
         self.line("    return x + 1")
         if "d" in shared:
             self.line("d = 3")
-        for _ in range(self.chance.randint(2, 6)):
+        for _ in range(self.chance.randint(3, 7)):
             self.statement()
         self.line("return log, a, b, c")
         return "\n".join(self.lines) + "\n"
