@@ -12,6 +12,9 @@ class Writer:
     def name(self):
         return self.chance.choice(self.names)
 
+    def rarely(self, one, other):
+        return one if self.chance.random() < 0.2 else other
+
     def number(self, level=0):
         """An expression."""
         pick = self.chance.randrange(12 if level < 2 else 3)
@@ -20,11 +23,12 @@ class Writer:
             return str(self.chance.randrange(5))
         if pick < 3:
             return self.name()
-        forms = [lambda: f"({n()} + {n()})", lambda: f"({n()} * {n()})", lambda: f"({n()} // ({n()}{self.chance.choice([' or 1'] * 4 + [''])}))",
+        forms = [lambda: f"({n()} + {n()})", lambda: f"({n()} * {n()})", lambda: f"({n()} // ({n()}{self.rarely('', ' or 1')}))",
                  lambda: f"({n()} if {n()} else {n()})", lambda: f"({n()} and {n()} or {n()})",
                  lambda: f"({n()} < {n()} < {n()})", lambda: f"len([{n()}, *range({n()} % 4)])",
                  lambda: f"sum(x + {n()} for x in range({n()} % 3))", lambda: f"max({n()}, {n()}, key=lambda x: -x)",
-                 lambda: f"sum([x * {n()} for x in ({n()}, {n()})])", lambda: f"len(f'{{{self.name()}}}-{{{self.name()}!r:>4}}')",
+                 lambda: f"sum([x * {n()} for x in ({n()}, {n()})])",
+                 lambda: f"len(f'{{{self.name()}}}-{{{self.name()}!r:>4}}')",
                  lambda: f"len(str({n()}).strip())", lambda: f"get({n()})"]
         return self.chance.choice(forms)()
 

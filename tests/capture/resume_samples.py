@@ -344,7 +344,8 @@ OWN = [
     (unpacking, False, ([1, [2, 3, 4], 5, 6],), ([1],), ([1, []],)),
 ]
 GENERATORS = 0x2A0  # flags
-SAMPLES = OWN + [(function, False, *calls) for function, *calls in OTHERS if not function.__code__.co_flags & GENERATORS]
+SAMPLES = OWN + [(function, False, *calls) for function, *calls in OTHERS
+                 if not function.__code__.co_flags & GENERATORS]
 # Functions whose code is looked at, too, when one of the samples is split.
 INNER = {call_counter: [counter], uses_super: [Derived.work, Capturing.work], call_matches: [matches],
          in_handler: [nested_handlers]}
