@@ -600,6 +600,27 @@ class LibraryTest(unittest.TestCase):
         print(f"\n{count} splits, {skipped} instructions not reached", file=sys.stderr)
         self.assertGreater(count, 40000)
 
+    def test_changed_code_is_refused_or_followed(self):
+        """Code with wrong bytes: an error, or continuations that are never run here."""
+        chance = random.Random(SEED)
+        codes = [code for function, *_ in samples.SAMPLES for code in all_codes(function.__code__)]
+        counts = collections.Counter()
+        for _ in range(6000):
+            code = chance.choice(codes)
+            units = bytearray(code.co_code)
+            for _ in range(chance.randint(1, 3)):
+                units[chance.randrange(len(units))] = chance.randrange(256)
+            wrong = code.replace(co_code=bytes(units))
+            try:
+                index = chance.randrange(len(resume.kinds(wrong)))
+                counts["followed"] += 1
+                resume.split(wrong, index, chance.random() < 0.5, chance.random() < 0.5, probe, True)
+                counts["split"] += 1
+            except BytecodeError:
+                counts["refused"] += 1
+        print(f"\n{dict(counts)}", file=sys.stderr)
+        self.assertGreater(min(counts.values()), 500)
+
 
 if __name__ == "__main__":
     unittest.main()
