@@ -1,4 +1,7 @@
-"""Code that goes on in the middle of a function: capture/resume/."""
+"""Code that goes on in the middle of a function: capture/resume/.
+
+usage: resume_test.py [--seed=N] [--programs=N] [unittest's arguments]
+"""
 
 import _thread
 import collections
@@ -6,7 +9,6 @@ import copy
 import functools
 import gc
 import operator
-import os
 import random
 import signal
 import sys
@@ -20,7 +22,7 @@ import resume_samples as samples
 from bytecode_test import all_codes, library_codes, made
 
 BytecodeError = resume.BytecodeError
-SEED = int(os.environ.get("SEED", "1"))
+SEED, PROGRAMS = 1, 500
 
 
 class Probe:
@@ -222,7 +224,7 @@ class SplitTest(unittest.TestCase):
     def test_random_programs(self):
         chance = random.Random(SEED)
         counts = collections.Counter()
-        for number in range(int(os.environ.get("PROGRAMS", "1200"))):
+        for number in range(PROGRAMS):
             source = programs.write(chance)
             function = made(source, handled=samples.handled, Manager=samples.Manager)
             calls = [(args, outcome(function, args)) for args in ((0, 3), (2, 1), (5, 0))]
@@ -623,4 +625,10 @@ class LibraryTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        if argument.startswith("--seed="):
+            SEED = int(argument[7:])
+        elif argument.startswith("--programs="):
+            PROGRAMS = int(argument[11:])
+    sys.argv = [a for a in sys.argv if not a.startswith(("--seed=", "--programs="))]
     unittest.main()
