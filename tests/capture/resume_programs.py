@@ -45,8 +45,11 @@ class Writer:
         self.chance.choice(simple if self.depth > 3 else simple + nested)()
 
     def assign(self):
-        operator = self.chance.choice(["=", "=", "+=", "-=", "*="])
-        self.line(f"{self.name()} {operator} {self.number()}")
+        operator, name = self.chance.choice(["=", "=", "+=", "-=", "*="]), self.name()
+        # Numbers stay small, however long a loop runs.
+        self.line(f"{name} {operator} {self.number()} % 97")
+        if operator != "=":
+            self.line(f"{name} %= 97")
 
     def log(self):
         self.line(f"log.append(({self.number()}, {self.number()}))")
@@ -64,7 +67,7 @@ class Writer:
             self.line(f"log[{self.number()}:] = []")
 
     def unpack(self):
-        self.line(f"{self.name()}, *rest = [{self.number()}, {self.number()}]")
+        self.line(f"{self.name()}, *rest = [{self.number()} % 97, {self.number()}]")
 
     def leave(self):
         kinds = ["return log, {}", "raise ValueError({})", "raise KeyError({}) from None", "raise", "assert {}, 'no'"]
@@ -123,7 +126,7 @@ class Writer:
             self.line(f"    if {self.number()}: raise ValueError({self.number()})")
 
     def choose(self):
-        self.line(f"match [{self.number()}, {self.number()}]:")
+        self.line(f"match [{self.number()}, {self.number()} % 97]:")
         self.line(f"    case [0 | 1, {self.name()}]:")
         self.depth += 1
         self.block()
@@ -140,7 +143,7 @@ class Writer:
         self.line("def get(x):")
         if shared:
             self.line(f"    nonlocal {', '.join(shared)}")
-            self.line(f"    {self.chance.choice(shared)} = x")
+            self.line(f"    {self.chance.choice(shared)} = x % 97")
             self.line(f"    log.append({self.chance.choice(shared)})")
         self.line("    return x + 1")
         if "d" in shared:
