@@ -11,6 +11,7 @@
 #include "capture/values/builtin.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
+#include "capture/values/generator.h"
 #include "capture/values/instance.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
@@ -19,17 +20,6 @@ namespace wick::capture {
 namespace {
 
 constexpr int kMaxAttempts = 20;
-
-// The gradient mode of the thread, and its Python exception, which evaluation changes.
-class ThreadStateScope {
- public:
-  explicit ThreadStateScope(const World& world) : world_(world), grad_mode_(world.gradMode()) {}
-  ~ThreadStateScope() { world_.setGradMode(grad_mode_); }
-
- private:
-  const World& world_;
-  const bool grad_mode_;
-};
 
 // Continuations by root code. They keep their code.
 Continuations& continuationsOf(PyCodeObject* code) {
@@ -43,6 +33,7 @@ Continuations& continuationsOf(PyCodeObject* code) {
 struct Stop {
   int64_t number = -1;  // none
   std::string reason;
+  bool raises = false;  // the program raises an exception there
 };
 
 // One evaluation of the frame from its start.
@@ -84,9 +75,17 @@ class Attempt {
     auto entry = std::make_unique<Entry>();
     entry->plain = true;
     entry->break_reason = reason;
+    entry->raises = stop_.raises;
     capture_.guards.finish();
     entry->guards.take(capture_.guards);
     return entry;
+  }
+
+  // Sets the stop for the next attempt. Returns an entry if there can be none.
+  std::unique_ptr<Entry> endEarlier(Stop& stop, const Stop& next, bool last) {
+    const bool again = !last && next.number > 0 && (stop.number < 0 || next.number < stop.number);
+    stop = next;
+    return again ? nullptr : plain(next.reason);
   }
 
   int64_t failedStep() const { return steps_; }
@@ -95,6 +94,10 @@ class Attempt {
   std::unique_ptr<Entry> finish(EvalFrame& frame) {
     entry_ = std::make_unique<Entry>();
     capture_.root_step = steps_;
+    for (const GeneratorVariable* each : capture_.generators) {
+      if (!each->isPending()) continue;
+      throw GraphBreak{"a generator is left within a `try` or `with`", each->born};
+    }
     Builder builder(capture_.guards);
     std::vector<int*> wanted;
     if (frame.status == EvalFrame::Status::kReturned) {
@@ -171,6 +174,7 @@ class Attempt {
 
   void buildContinuation(EvalFrame& frame, Builder& builder) {
     entry_->break_reason = stop_.reason;
+    entry_->raises = stop_.raises;
     entry_->break_file = PyUnicode_AsUTF8(frame.code->filename.get());
     PyCodeObject* root = frame.function->code();
     int at = Continuations::groupStart(*frame.code, frame.at);
@@ -250,12 +254,11 @@ class Attempt {
 }  // namespace
 
 std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
-  const ThreadStateScope scope(world);
   const int64_t state = world.state();
   Stop stop;
   for (int i = 0; i < kMaxAttempts; ++i) {
     // Each attempt begins as the program does.
-    const ThreadStateScope own(world);
+    const std::shared_ptr<void> kept = world.keepState();
     Attempt attempt(world, frame, stop);
     std::unique_ptr<Entry> entry;
     try {
@@ -264,11 +267,12 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
       int64_t step = attempt.failedStep();
       // The object that cannot be made again comes from an earlier step: the graph ends before it.
       if (reason.born >= 0 && reason.born < step) step = reason.born;
-      const bool again = (stop.number < 0 || step < stop.number) && i + 1 < kMaxAttempts;
-      stop = {step, reason.reason};
-      if (!again) entry = attempt.plain(reason.reason);
-    } catch (const Raised&) {
-      entry = attempt.plain("the function raises an exception");
+      entry = attempt.endEarlier(stop, {step, reason.reason, false}, i + 1 == kMaxAttempts);
+    } catch (const Raised& raised) {
+      // The instruction raises the exception itself, with the traceback and the handlers of Python.
+      entry = attempt.endEarlier(
+          stop, {attempt.failedStep(), "it raises " + describe(*raised.exception), true},
+          i + 1 == kMaxAttempts);
     }
     if (!entry) continue;
     entry->state = state;

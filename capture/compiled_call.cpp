@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kDefaultLimit = 8;
 int64_t limit = kDefaultLimit;
 
+Counters counted;
+
 thread_local bool capturing = false;
 
 // The entries of one region for a code object.
@@ -187,12 +189,18 @@ class FrameRun {
       reportInternal(problem, code);
       return std::nullopt;
     }
+    if (made->graph) {
+      ++counted.graphs;
+      counted.operators += made->graph->numOperators();
+    }
+    counted.plain += made->plain;
+    counted.breaks += !made->plain && made->value < 0 && !made->raises;
     WICK_LOG_AT(LogLevel::Dump, "{}\n{}", nameOf(code), made->text());
     if (region_->observer) {
       const PauseHook pause;
       region_->observer(code, *made);
     }
-    if (region_->full_graph && (made->plain || made->value < 0)) raiseBreak(*made);
+    if (region_->full_graph && !made->raises && (made->plain || made->value < 0)) raiseBreak(*made);
     std::vector<Object> registers;
     if (!made->matches(world_, roots_, registers)) {
       reportInternal(
@@ -265,6 +273,10 @@ int64_t cacheSizeLimit() {
 
 void setCacheSizeLimit(int64_t value) {
   limit = value;
+}
+
+const Counters& counters() {
+  return counted;
 }
 
 bool isCapturing() {

@@ -44,6 +44,15 @@ void resetCaptures();
 int64_t cacheSizeLimit();
 void setCacheSizeLimit(int64_t limit);
 
+// Counts since the process began.
+struct Counters {
+  int64_t graphs = 0;     // captured, of at least one operator
+  int64_t operators = 0;  // in these
+  int64_t breaks = 0;     // entries that end before their frame does
+  int64_t plain = 0;      // entries that run their frame plainly
+};
+const Counters& counters();
+
 // Returns whether the calling thread evaluates a program symbolically.
 bool isCapturing();
 

@@ -32,6 +32,7 @@ struct Entry {
   std::string break_reason;
   std::string break_file;
   int break_line = 0;
+  bool raises = false;  // the graph ended because the program raises an exception
   int64_t hits = 0;
 
   // Returns whether the entry may be used; `registers` gets what the guards kept.

@@ -74,6 +74,9 @@ class World {
   virtual ~World() = default;
   virtual bool isTensor(PyObject* object) const = 0;
   virtual bool isTensorType(PyTypeObject* type) const = 0;
+  // Returns whether the class is the tuple that sizes of tensors come in, whose slices and sums are
+  // of the same class.
+  virtual bool isSizeType(PyTypeObject* type) const = 0;
   // Returns whether the object is a dtype, a device or their like: constants of the library.
   virtual bool isConstant(PyObject* object) const = 0;
   // Returns the guard for a tensor that becomes an input. Throws GraphBreak for tensors that
@@ -87,6 +90,9 @@ class World {
   virtual int64_t state() const = 0;
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) const = 0;
+  // Returns an object that puts everything back at its end that recording may change: the gradient
+  // mode, random numbers.
+  virtual std::shared_ptr<void> keepState() const = 0;
 };
 
 }  // namespace wick::capture

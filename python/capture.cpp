@@ -20,6 +20,7 @@ py::dict describeEntry(const Entry& entry) {
   made["graph"] = entry.graph ? py::cast(entry.graph->text()) : py::none();
   made["guards"] = entry.guards.lines();
   made["complete"] = !entry.plain && entry.value >= 0;
+  made["raises"] = entry.raises;
   made["reason"] = entry.break_reason;
   made["file"] = entry.break_file;
   made["line"] = entry.break_line;
@@ -96,6 +97,10 @@ void addCapture(PyObject* module) {
   m.def("_call_plainly", callPlainly);
   m.def("_disable_capture", disable);
   m.def("_reset_captures", [] { capture::resetCaptures(); });
+  m.def("_capture_counters", [] {
+    const capture::Counters& all = capture::counters();
+    return py::make_tuple(all.graphs, all.operators, all.breaks, all.plain);
+  });
   m.def("_is_capturing", [] { return capture::isCapturing(); });
   m.def("_cache_size_limit", [] { return capture::cacheSizeLimit(); });
   m.def("_set_cache_size_limit", [](int64_t limit) {

@@ -9,6 +9,7 @@
 #include "capture/bytecode/instance.h"
 #include "core/device_backend.h"
 #include "core/dtype.h"
+#include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "ir/call_layer.h"
 #include "ir/function.h"
@@ -347,6 +348,7 @@ class OwnTensors : public capture::World {
       callees_[found.get()] = kind;
       kept_.push_back(found);
     };
+    size_type_ = Py_TYPE(Object::checked(sizeObject(DimVector{})).get());
     add("is_grad_enabled", Callee::kGradMode);
     add("_set_grad_enabled", Callee::kSetGradMode);
     add("get_default_dtype", Callee::kPure);
@@ -359,6 +361,7 @@ class OwnTensors : public capture::World {
   bool isTensorType(PyTypeObject* type) const override {
     return type == tensor_type || PyType_IsSubtype(type, tensor_type);
   }
+  bool isSizeType(PyTypeObject* type) const override { return type == size_type_; }
   bool isConstant(PyObject* object) const override {
     if (PyLong_Check(object) || PyType_Check(object)) return false;
     return numberOf(object).has_value() || isDevice(object);
@@ -391,8 +394,18 @@ class OwnTensors : public capture::World {
   }
   bool gradMode() const override { return gradEnabled(); }
   void setGradMode(bool on) const override { setGradEnabled(on); }
+  std::shared_ptr<void> keepState() const override { return std::make_shared<KeptState>(); }
 
  private:
+  struct KeptState {
+    bool grad_mode = gradEnabled();
+    GeneratorState generator = GeneratorState::of(defaultGenerator());
+    ~KeptState() {
+      setGradEnabled(grad_mode);
+      generator.restore(defaultGenerator());
+    }
+  };
+
   bool isTensorTypeObject(PyObject* object) const {
     return PyType_Check(object) && isTensorType(reinterpret_cast<PyTypeObject*>(object));
   }
@@ -401,6 +414,7 @@ class OwnTensors : public capture::World {
     if (PyObject* found = capture::findTypeItem(tensor_type, text.get())) callees_[found] = kind;
   }
 
+  PyTypeObject* size_type_ = nullptr;
   std::unordered_map<PyObject*, Callee> callees_;
   std::vector<Object> kept_;
 };

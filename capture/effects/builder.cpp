@@ -17,7 +17,6 @@ constexpr int kMade = 1 << 26;
 int Builder::build(Variable* variable) {
   if (const auto known = made_.find(variable); known != made_.end()) return known->second;
   if (variable->source) return made_[variable] = guards_.keep(variable->source);
-  if (PyObject* object = variable->constant()) return made_[variable] = constant(object);
   if (std::ranges::find(open_, variable) != open_.end()) {
     breakGraph("an object that holds itself would have to be made again");
   }

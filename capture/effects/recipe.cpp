@@ -71,7 +71,7 @@ class Runner {
 
   void fill(PyObject* dict, const Step& step, size_t first) const {
     for (size_t i = first; i + 1 < step.arguments.size(); i += 2) {
-      check(PyDict_SetItem(dict, at(step, i), at(step, i + 1)));
+      check(PyObject_SetItem(dict, at(step, i), at(step, i + 1)));
     }
   }
 
@@ -109,14 +109,11 @@ class Runner {
     PyObject* const target = step.arguments.empty() ? nullptr : at(step, 0);
     switch (step.kind) {
       case StepKind::kSetItem:
-        return check(PyDict_SetItem(target, at(step, 1), at(step, 2)));
+        return check(PyObject_SetItem(target, at(step, 1), at(step, 2)));
       case StepKind::kDeleteItem:
-        return check(PyDict_DelItem(target, at(step, 1)));
+        return check(PyObject_DelItem(target, at(step, 1)));
       case StepKind::kReplaceList:
         return check(PyList_SetSlice(target, 0, PyList_GET_SIZE(target), tuple(step, 1).get()));
-      case StepKind::kReplaceDict:
-        PyDict_Clear(target);
-        return fill(target, step, 1);
       case StepKind::kReplaceSet:
         check(PySet_Clear(target));
         for (size_t i = 1; i < step.arguments.size(); ++i) check(PySet_Add(target, at(step, i)));
@@ -174,8 +171,6 @@ const char* nameOf(StepKind kind) {
       return "delete item";
     case StepKind::kReplaceList:
       return "replace list";
-    case StepKind::kReplaceDict:
-      return "replace dict";
     case StepKind::kReplaceSet:
       return "replace set";
     case StepKind::kSetInstanceItem:

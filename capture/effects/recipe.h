@@ -26,10 +26,9 @@ enum class StepKind : uint8_t {
                // annotations
   kAttribute,  // result = arguments[0].object by the class `object`'s generic rules
   // Effects.
-  kSetItem,             // arguments[0][arguments[1]] = arguments[2], a dict
-  kDeleteItem,          // del arguments[0][arguments[1]], a dict
+  kSetItem,             // arguments[0][arguments[1]] = arguments[2], of a dict
+  kDeleteItem,          // del arguments[0][arguments[1]], of a dict
   kReplaceList,         // arguments[0][:] = arguments[1:]
-  kReplaceDict,         // the same with pairs, in this order
   kReplaceSet,          // the same
   kSetInstanceItem,     // arguments[0].object = arguments[1] by object.__setattr__
   kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__

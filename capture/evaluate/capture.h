@@ -15,6 +15,7 @@ namespace wick::capture {
 
 class EvalFrame;
 class FunctionVariable;
+class GeneratorVariable;
 
 // An exception that the evaluated program raised.
 struct Raised {
@@ -118,6 +119,8 @@ class Capture {
 
   EvalFrame* frame = nullptr;   // the innermost one
   Variable* handled = nullptr;  // the exception that is being handled, or null
+  // All that were made.
+  std::vector<GeneratorVariable*> generators;
   // Returns whether calls of the function are left to Python.
   bool mustRunPlainly(FunctionVariable& function);
 

@@ -57,7 +57,7 @@ void buildSlice(EvalFrame& f, uint32_t arg) {
     bounds[i] = f.capture.use(parts[i])->constant();
     if (!bounds[i]) breakGraph(fmt::format("a slice with {}", describe(*parts[i])));
   }
-  f.push(f.capture.constant(Object::checked(PySlice_New(bounds[0], bounds[1], bounds[2])).get()));
+  f.push(wrapComputed(f.capture, Object::checked(PySlice_New(bounds[0], bounds[1], bounds[2]))));
 }
 
 template <class T>

@@ -220,7 +220,9 @@ Variable* inlineCall(Capture& capture, FunctionVariable& function, const Argumen
   if (function.code()->co_flags & CO_GENERATOR) {
     auto frame = std::make_unique<EvalFrame>(capture, &function, capture.frame);
     frame->bind(given);
-    return capture.make<GeneratorVariable>(std::move(frame));
+    auto* const made = capture.make<GeneratorVariable>(std::move(frame));
+    capture.generators.push_back(made);
+    return made;
   }
   EvalFrame frame(capture, &function, capture.frame);
   frame.bind(given);

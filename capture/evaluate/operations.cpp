@@ -125,6 +125,12 @@ Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variab
   } else if (isTensor(right)) {
     breakGraph(fmt::format("{} {} a tensor", describe(*left), operation.sign));
   }
+  for (const Variable* each : {left, right}) {
+    // A sequence may be repeated by an object with an __index__.
+    if (each->type()->tp_as_sequence && !(each->type()->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+      breakGraph(fmt::format("{} {} {}", describe(*left), operation.sign, describe(*right)));
+    }
+  }
   capture.raise(PyExc_TypeError,
                 fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", operation.sign,
                             left->type()->tp_name, right->type()->tp_name));
@@ -185,6 +191,9 @@ Variable* binaryOfContainers(Capture& capture, const Operation& operation, Varia
     if (operation.in_place) return dict->update(capture, {{right}, {}}), dict;
     auto* const made = dynamic_cast<DictVariable*>(callMethod(capture, dict, "copy"));
     return made->update(capture, {{right}, {}}), made;
+  }
+  if (dynamic_cast<DictView*>(left) || dynamic_cast<DictView*>(right)) {
+    breakGraph("an operator on a view of a dict");
   }
   if (auto* set = dynamic_cast<SetVariable*>(left)) {
     const char* method = name == "or"    ? "union"
@@ -362,6 +371,25 @@ Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariabl
 
 }  // namespace
 
+namespace {
+
+// The elements of a set or of the keys of a dict, if all are constants; null for others.
+Object elementsOfSet(Capture& capture, Variable* variable) {
+  if (auto* set = dynamic_cast<SetVariable*>(variable)) return Object::share(set->set());
+  if (!dynamic_cast<DictView*>(variable) || variable->type() == &PyDictValues_Type) return {};
+  Object made = Object::checked(PySet_New(nullptr));
+  for (Variable* each : elementsOf(capture, variable)) {
+    const Object object = capture.objectFor(each);
+    if (!isConstant(object.get())) {
+      breakGraph("a view of a dict with values that are not constants");
+    }
+    if (PySet_Add(made.get(), object.get()) < 0) throw PythonError();
+  }
+  return made;
+}
+
+}  // namespace
+
 Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
@@ -387,13 +415,20 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
                                                                  dynamic_cast<DictVariable*>(right);
   const bool equality = op == Py_EQ || op == Py_NE;
   if (left_dict && right_dict && equality) return compareDicts(capture, op, left_dict, right_dict);
-  auto *const left_set = dynamic_cast<SetVariable*>(left), *const right_set =
-                                                               dynamic_cast<SetVariable*>(right);
+  const Object left_set = elementsOfSet(capture, left), right_set = elementsOfSet(capture, right);
   if (left_set && right_set) {
     return capture.concretely([&] {
       return wrapComputed(
-          capture, Object::checked(PyObject_RichCompare(left_set->set(), right_set->set(), op)));
+          capture, Object::checked(PyObject_RichCompare(left_set.get(), right_set.get(), op)));
     });
+  }
+  auto *const left_method = dynamic_cast<MethodVariable*>(left), *const right_method =
+                                                                     dynamic_cast<MethodVariable*>(
+                                                                         right);
+  if (equality && left_method && right_method) {
+    const bool same = isSame(capture, left_method->self(), right_method->self()) &&
+                      isSame(capture, left_method->function(), right_method->function());
+    return capture.constantBool(same == (op == Py_EQ));
   }
   const bool opaque = dynamic_cast<OpaqueVariable*>(left) || dynamic_cast<OpaqueVariable*>(right);
   if (equality && !opaque) {
@@ -484,6 +519,36 @@ std::vector<Variable*> sortVariables(Capture& capture, std::vector<Variable*> el
   return result;
 }
 
+namespace {
+
+// The text of an exception whose class has no text of its own; null for others.
+Variable* textOf(Capture& capture, ExceptionVariable& exception, int conversion,
+                 Variable* specification) {
+  if (specification) return nullptr;
+  for (const char* name : {"__str__", "__repr__", "__format__"}) {
+    PyObject* const found = specialFunction(&exception, name);
+    if (found && PyFunction_Check(found)) return nullptr;
+  }
+  auto* const args = capture.make<TupleVariable>(exception.args, &PyTuple_Type);
+  const Object whole = capture.objectFor(args);
+  if (!holdsConstantsOnly(whole.get())) {
+    breakGraph("the text of an exception with tensors or objects");
+  }
+  // An exception of the class itself: its constructor in C takes the arguments.
+  return capture.concretely([&] {
+    const Object maker = Object::checked(PyObject_GetAttrString(PyExc_BaseException, "__new__"));
+    const Object first =
+        Object::checked(PyTuple_Pack(1, reinterpret_cast<PyObject*>(exception.type())));
+    const Object all = Object::checked(PySequence_Concat(first.get(), whole.get()));
+    const Object made = Object::checked(PyObject_CallObject(maker.get(), all.get()));
+    return capture.constant(
+        Object::checked(conversion == 2 ? PyObject_Repr(made.get()) : PyObject_Str(made.get()))
+            .get());
+  });
+}
+
+}  // namespace
+
 Variable* formatted(Capture& capture, Variable* value, int conversion, Variable* specification) {
   capture.use(value);
   if (specification) capture.use(specification);
@@ -506,9 +571,7 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
     breakGraph("the text of a container with tensors or objects");
   }
   if (auto* exception = dynamic_cast<ExceptionVariable*>(value)) {
-    if (conversion != 2 && exception->args.size() == 1 && !specification) {
-      return formatted(capture, exception->args[0], 1, nullptr);
-    }
+    if (Variable* found = textOf(capture, *exception, conversion, specification)) return found;
   }
   if (isInstance(value)) {
     const char* const method = conversion == 2   ? "__repr__"

@@ -151,7 +151,9 @@ bool holds(const Check& check, PyObject* object) {
       return reinterpret_cast<PyObject*>(Py_TYPE(object)) == check.object.get() &&
              (check.number == 0 || Py_TYPE(object)->tp_version_tag == check.number);
     case Check::Kind::kIdentity:
-      return object == check.object.get();
+      return object == check.object.get() &&
+             (check.number == 0 ||
+              reinterpret_cast<PyTypeObject*>(object)->tp_version_tag == check.number);
     case Check::Kind::kEqual:
       return sameConstant(object, check.object.get());
     case Check::Kind::kLength:

@@ -55,7 +55,7 @@ class TensorGuard {
 struct Check {
   enum class Kind : uint8_t {
     kType,         // the class is exactly `object`, and its version is `number` unless that is 0
-    kIdentity,     // the object is `object`
+    kIdentity,     // the object is `object`, a class of the version `number` unless that is 0
     kEqual,        // the same class as `object`, and the same value, bit for bit
     kLength,       // a list, tuple, dict, set or str of `number` elements
     kLacks,        // a dict, module or instance without the key `object`

@@ -75,6 +75,10 @@ void OpaqueVariable::guard(Capture& capture) {
       source, {Check::Kind::kType, Object::share(reinterpret_cast<PyObject*>(type())), 0, {}});
 }
 
+Variable* OpaqueVariable::ownAttribute(Capture&, PyObject* name) {
+  breakGraph(fmt::format("'{}' of {}", PyUnicode_AsUTF8(name), describe(*this)));
+}
+
 int OpaqueVariable::build(Builder& builder) {
   return builder.constant(object.get());
 }

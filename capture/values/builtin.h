@@ -43,6 +43,7 @@ class OpaqueVariable : public Variable {
 
   PyTypeObject* type() const override { return Py_TYPE(object.get()); }
   void guard(Capture& capture) override;
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
   int build(Builder& builder) override;
 };
 

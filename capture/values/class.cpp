@@ -29,6 +29,23 @@ PyTypeObject* enumMeta() {
 
 }  // namespace
 
+namespace {
+
+// Whether the class is an exception that holds its arguments and attributes, and nothing else.
+bool isPlainException(PyTypeObject* type) {
+  auto* const base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  if (!PyType_IsSubtype(type, base)) return false;
+  PyTypeObject* native = type;
+  while (native->tp_flags & Py_TPFLAGS_HEAPTYPE) native = native->tp_base;
+  return native->tp_basicsize == base->tp_basicsize ||
+         native == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration) ||
+         native == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError) ||
+         native == reinterpret_cast<PyTypeObject*>(PyExc_NameError) ||
+         native == reinterpret_cast<PyTypeObject*>(PyExc_UnboundLocalError);
+}
+
+}  // namespace
+
 bool isEnum(PyTypeObject* type) {
   return PyType_IsSubtype(Py_TYPE(type), enumMeta());
 }
@@ -76,6 +93,11 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
   static const Object kNew = name("__new__"), kInit = name("__init__");
   PyObject* const maker = findTypeItem(made_type, kNew.get());
   PyObject* const init = findTypeItem(made_type, kInit.get());
+  auto* const base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  if (made_type->tp_finalize || made_type->tp_del) {
+    breakGraph(fmt::format("an object of the class {} is made, which has a finalizer",
+                           made_type->tp_name));
+  }
   Variable* made = nullptr;
   if (maker == findTypeItem(&PyBaseObject_Type, kNew.get())) {
     if (made_type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) breakGraph("an abstract class is called");
@@ -83,8 +105,11 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
       capture.raise(PyExc_TypeError, fmt::format("{}() takes no arguments", made_type->tp_name));
     }
     made = capture.make<InstanceVariable>(made_type);
-  } else if (PyType_IsSubtype(made_type, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
-             !PyFunction_Check(maker) && Py_TYPE(maker) != &PyStaticMethod_Type) {
+  } else if (isPlainException(made_type) && !PyFunction_Check(maker) &&
+             Py_TYPE(maker) != &PyStaticMethod_Type) {
+    if (!given.keywords.empty() && init == findTypeItem(base, kInit.get())) {
+      breakGraph("an exception is made with keywords");
+    }
     made = capture.make<ExceptionVariable>(made_type, given.positional);
   } else {
     Variable* const function = bindAttribute(capture, maker, nullptr, made_type);
@@ -144,6 +169,16 @@ Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
 }
 
 Variable* ClassVariable::item(Capture& capture, Variable* key) {
+  static const Object kItem = name("__getitem__"), kClassItem = name("__class_getitem__");
+  if (!isEnum(classObject())) {
+    PyObject* const of_meta = findTypeItem(type(), kItem.get());
+    PyObject* const of_class = findTypeItem(classObject(), kClassItem.get());
+    if (of_meta || (of_class && Py_TYPE(of_class) == &PyClassMethod_Type)) {
+      Variable* const bound = of_meta ? bindAttribute(capture, of_meta, this, type())
+                                      : bindAttribute(capture, of_class, nullptr, classObject());
+      return callVariable(capture, bound, {{key}, {}});
+    }
+  }
   return capture.concretely([&] {
     const Object at = capture.objectFor(key);
     if (!isConstant(at.get()) && !PyType_Check(at.get())) breakGraph("a class with a subscript");

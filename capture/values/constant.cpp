@@ -34,7 +34,9 @@ bool isConstantWithin(PyObject* object, int depth) {
 
 Variable* wrapWithin(Capture& capture, PyObject* object, int depth) {
   if (depth > kMaxNesting) breakGraph("values are nested too deeply");
-  if (isConstant(object)) return capture.constant(object);
+  if (isConstant(object)) {
+    return capture.make<ConstantVariable>(Object::share(object), false, true);
+  }
   if (PyTuple_Check(object) || PyList_CheckExact(object)) {
     std::vector<Variable*> elements;
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
@@ -205,8 +207,30 @@ bool ConstantVariable::contains(Capture& capture, Variable* element) {
   });
 }
 
+namespace {
+
+// Makes an object like this one, if two of them can be told apart.
+int buildComputed(Builder& builder, PyObject* object) {
+  if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) > 0) {
+    std::vector<int> parts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      parts.push_back(buildComputed(builder, PyTuple_GET_ITEM(object, i)));
+    }
+    return builder.make(StepKind::kTuple, std::move(parts));
+  }
+  if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    return builder.make(StepKind::kSlice,
+                        {buildComputed(builder, slice->start), buildComputed(builder, slice->stop),
+                         buildComputed(builder, slice->step)});
+  }
+  return builder.constant(object);
+}
+
+}  // namespace
+
 int ConstantVariable::build(Builder& builder) {
-  return builder.constant(constant_.get());
+  return computed_ ? buildComputed(builder, constant_.get()) : builder.constant(constant_.get());
 }
 
 }  // namespace wick::capture

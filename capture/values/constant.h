@@ -8,8 +8,9 @@ namespace wick::capture {
 class ConstantVariable : public Variable {
  public:
   // `by_identity`: the guard compares the object, not its value.
-  ConstantVariable(Object constant, bool by_identity)
-      : constant_(std::move(constant)), by_identity_(by_identity) {}
+  // `computed`: each call makes an object of its own, where the program could tell.
+  ConstantVariable(Object constant, bool by_identity, bool computed = false)
+      : constant_(std::move(constant)), by_identity_(by_identity), computed_(computed) {}
 
   PyTypeObject* type() const override { return Py_TYPE(constant_.get()); }
   void guard(Capture& capture) override;
@@ -25,7 +26,7 @@ class ConstantVariable : public Variable {
 
  private:
   Object constant_;
-  bool by_identity_;
+  bool by_identity_, computed_;
 };
 
 // Returns whether objects of this class are constants by their value.

@@ -15,6 +15,14 @@ bool isA(Variable* exception, PyObject* type) {
 
 }  // namespace
 
+bool GeneratorVariable::isPending() const {
+  if (!begun_ || ended_) return false;
+  for (const ExceptionRange& range : frame_->code->exception_ranges) {
+    if (frame_->at >= range.start && frame_->at < range.end) return true;
+  }
+  return false;
+}
+
 Variable* GeneratorVariable::resume(Capture& capture) {
   if (running_) capture.raise(PyExc_ValueError, "generator already executing");
   Variable* const handled = capture.handled;

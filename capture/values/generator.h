@@ -16,6 +16,8 @@ class GeneratorVariable : public IteratorVariable {
   Variable* next(Capture& capture) override;
   Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
 
+  // Returns whether the generator would run code when it dies.
+  bool isPending() const;
   // Goes on with the value of the yield. Returns null at the end; `result` is what it returned.
   Variable* send(Capture& capture, Variable* sent);
   Variable* result = nullptr;

@@ -272,6 +272,10 @@ int ExceptionVariable::build(Builder& builder) {
   };
   set("__context__", context);
   set("__cause__", cause);
+  if (suppress_context && !cause) {
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.constant(Py_True)},
+                   Object::checked(PyUnicode_InternFromString("__suppress_context__")));
+  }
   if (!attributes_) return made;
   for (const auto& [name, value] : attributes_->entriesMade()) {
     builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);

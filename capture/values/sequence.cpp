@@ -130,7 +130,9 @@ PyObject* TupleVariable::constant() const {
 }
 
 Variable* TupleVariable::sliceOf(Capture& capture, std::vector<Variable*> elements) {
-  return capture.make<TupleVariable>(std::move(elements), &PyTuple_Type);
+  // A part of a torch.Size is one.
+  return capture.make<TupleVariable>(std::move(elements),
+                                     capture.world.isSizeType(type_) ? type_ : &PyTuple_Type);
 }
 
 Variable* TupleVariable::ownAttribute(Capture& capture, PyObject* name) {

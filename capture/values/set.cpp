@@ -115,7 +115,10 @@ int SetVariable::build(Builder& builder) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
     parts.push_back(builder.constant(PyTuple_GET_ITEM(elements.get(), i)));
   }
-  return builder.make(StepKind::kSet, std::move(parts));
+  const int made = builder.make(StepKind::kSet, std::move(parts));
+  if (type_ == &PySet_Type) return made;
+  return builder.make(StepKind::kCall,
+                      {builder.constant(reinterpret_cast<PyObject*>(type_)), made});
 }
 
 void SetVariable::replay(Capture&, Builder& builder) {

@@ -25,7 +25,7 @@ class Explanation:
         self.break_reasons = [
             BreakReason(e["reason"], e["file"], e["line"])
             for e in entries
-            if e["plain"] or not e["complete"]
+            if not e["complete"] and not e["raises"]
         ]
         self.graph_break_count = len(self.break_reasons)
         self.op_count = sum(e["operators"] for e in entries)
@@ -114,6 +114,18 @@ def reset():
 def is_compiling():
     """Whether this call is being captured."""
     return _C._is_capturing()
+
+
+class _Counters:
+    """Numbers of graphs, operators in them, and breaks since the process began."""
+
+    graph_count = property(lambda self: _C._capture_counters()[0])
+    op_count = property(lambda self: _C._capture_counters()[1])
+    graph_break_count = property(lambda self: _C._capture_counters()[2])
+    plain_count = property(lambda self: _C._capture_counters()[3])
+
+
+counters = _Counters()
 
 
 def __getattr__(name):

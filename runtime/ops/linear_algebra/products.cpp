@@ -198,10 +198,13 @@ Tensor loopWeight(const Tensor& weight, int64_t turns) {
                     !weight.requiresGrad() && isPackedWeight(weight);
   return pays ? weight.clone() : Tensor::empty({0}, weight.dtype(), weight.device());
 }
-// mm; `copy`, when it has elements, is a copy of the transpose of mat2 that nobody else has.
+// mm; `copy`, when it has elements, is a copy of the transpose of mat2 that nobody else has. One
+// that cannot be is ignored.
 Tensor mmWeight(const Tensor& self, const Tensor& mat2, const Tensor& copy) {
-  const bool fits = copy.numel() > 0 && copy.dim() == 2 && self.dim() == 2 &&
-                    self.dtype() == copy.dtype() && self.size(1) == copy.size(1);
+  const bool fits = copy.numel() > 0 && copy.dim() == 2 && mat2.dim() == 2 && self.dim() == 2 &&
+                    self.dtype() == copy.dtype() && mat2.dtype() == copy.dtype() &&
+                    copy.size(0) == mat2.size(1) && copy.size(1) == mat2.size(0) &&
+                    self.size(1) == copy.size(1);
   return fits ? linearProduct("mm", self, copy, {}) : mm(self, mat2);
 }
 Tensor bmm(const Tensor& self, const Tensor& mat2) {
