@@ -272,7 +272,10 @@ def wrong_exceptions(side):
 
 def run_program(world, file, name, compiler, counters=None, tolerance=0.0):
     """Compares a program with what `compiler` makes of it. `counters` has graph_count and op_count, which only grow."""
-    plain = Side(world, file, name, lambda function: function).run()
+    try:
+        plain = Side(world, file, name, lambda function: function).run()
+    except Exception as error:
+        return Report(file.feature, name, f"the plain run fails outside of calls: {type(error).__name__}: {error}")
     report = Report(file.feature, name, wrong_exceptions(plain))
     if report.difference:
         return report

@@ -58,7 +58,7 @@ def mutate_dict_of_class(x):
 def mutate_dict_in_cell():
     counts = {}
 
-    def count(x, ):
+    def count(x):
         counts["calls"] = counts.get("calls", 0) + 1
         counts.update(last=x + counts["calls"])
         return counts

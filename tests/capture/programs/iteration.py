@@ -9,7 +9,7 @@ def star_unpacking(x, items):
     *start, end = items
     head, *rest = "abc"
     (a, (b, *c)), d = (1, (2, 3, 4)), 5
-    [e, f] = {7, 7.5}.__class__([8, 9]) and (8, 9)
+    [e, f] = (8, 9)
     return x * first, middle, last, start, end, head, rest, a, b, c, d, e, f
 
 
