@@ -131,8 +131,9 @@ class ProgramFile:
 
 
 def globals_of(module):
+    """The globals that are compared: all but those that begin with an underscore."""
     hidden = {"torch", "nn", "F", "program", "given", "arguments"}
-    return {name: value for name, value in module.__dict__.items() if name not in hidden and not name.startswith("__")}
+    return {name: value for name, value in module.__dict__.items() if name not in hidden and not name.startswith("_")}
 
 
 def version_of(tensor):
