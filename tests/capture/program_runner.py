@@ -271,10 +271,17 @@ def wrong_exceptions(side):
     return f"plain calls raise {sorted(raised) or 'nothing'}, expected {sorted(named) or 'nothing'}: {side.outcomes}"[:300]
 
 
-def run_program(world, file, name, compiler, counters=None, tolerance=0.0):
-    """Compares a program with what `compiler` makes of it. `counters` has graph_count and op_count, which only grow."""
+def plain_run(world, file, name):
+    return Side(world, file, name, lambda function: function).run()
+
+
+def run_program(world, file, name, compiler, counters=None, tolerance=0.0, plain=None):
+    """Compares a program with what `compiler` makes of it. `counters` has graph_count and op_count, which only grow.
+
+    `plain` is a run of plain_run() if there was one already.
+    """
     try:
-        plain = Side(world, file, name, lambda function: function).run()
+        plain = plain or plain_run(world, file, name)
     except Exception as error:
         return Report(file.feature, name, f"the plain run fails outside of calls: {type(error).__name__}: {error}")
     report = Report(file.feature, name, wrong_exceptions(plain))

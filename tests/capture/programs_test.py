@@ -13,6 +13,7 @@ import argparse
 import collections
 import dis
 import hashlib
+import importlib.util
 import sys
 import types
 
@@ -182,6 +183,9 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
+    if options.world == "torch" and importlib.util.find_spec("torch") is None:
+        print("skipped: needs Debian's python3-torch")
+        return 0
     world = runner.World(options.world)
     files = [runner.ProgramFile(feature) for feature in options.feature or runner.feature_files()]
     if options.digest:
