@@ -98,8 +98,10 @@ class ProgramFile:
         module = types.ModuleType(compare.OWN_PACKAGE + self.feature)
 
         def program(calls, *, graphs=1, breaks=None, setup=None, between=None, check=None, use=None, makes=False,
-                    backward=False, raises=None, tolerance=0.0):
+                    backward=False, raises=None, tolerance=0.0, worlds=("torch", "wick")):
             def register(function):
+                if world.name not in worlds:
+                    return function
                 if function.__name__ in programs:
                     raise ValueError(f"{self.path}: there are two programs {function.__name__}")
                 if graphs != 1 and not breaks:

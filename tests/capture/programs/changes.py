@@ -167,9 +167,9 @@ def property_hides_attribute(x):
     return x + CONFIG.shift
 
 
-@program([X] * 3, between={1: lambda: torch.set_grad_enabled(False)})
+@program([lambda: (torch.randn(3, requires_grad=True),)] * 3, between={1: lambda: torch.set_grad_enabled(False)})
 def gradient_mode_outside(x):
-    y = x.requires_grad_() * 2 if not x.requires_grad else x
+    y = x * 2
     return y.requires_grad, y
 
 

@@ -40,12 +40,12 @@ def reduce(x):
     return functools.reduce(operator.add, [1, 2, 3], x), functools.reduce(lambda a, b: a * b, [x, x + 1, x + 2])
 
 
-@program(given((3,), 4), check=lambda: CALLS)
+@program(given((3,), 4), check=lambda: CALLS, graphs=None, breaks="lru_cache keeps results where Python code does not see them")
 def cached_function(x, n):
     return x * slow_square(n) + slow_square(n), slow_square.cache_info().hits
 
 
-@program(given((3,), 4))
+@program(given((3,), 4), graphs=None, breaks="singledispatch asks a dictionary of weak references")
 def single_dispatch(x, n):
     return x + 1, kind_of(n), kind_of([]), kind_of(2.5)
 
@@ -326,7 +326,7 @@ def weak_references(x):
     return before, ref() is None, value
 
 
-@program(lambda: (torch.randn(3), [2, 5, 9]))
+@program(lambda: (torch.randn(3), [2, 5, 9]), graphs=None, breaks="functions of C change the lists")
 def bisect_and_heap(x, items):
     import bisect
     import heapq

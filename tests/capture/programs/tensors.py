@@ -261,7 +261,7 @@ def write_that_fails(x):
     return x
 
 
-@program(given((3,)))
+@program(given((3,)), worlds=["torch"])
 def set_attribute_of_tensor(x):
     x.label = "input"
     y = x + 1
