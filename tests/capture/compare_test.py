@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -324,6 +325,12 @@ class RunnerTest(unittest.TestCase):
             raise NotImplementedError("not this one")
 
         self.assertIn("NotImplementedError outside of calls: not this one", self.run_one("good", compiler).difference)
+
+    def test_crashes_are_failures(self):
+        self.assertEqual(runner.isolated(lambda: [1, 2], 30, str), [1, 2])
+        self.assertEqual(runner.isolated(os.abort, 30, str), "the process dies by SIGABRT")
+        self.assertEqual(runner.isolated(lambda: os._exit(0), 30, str), "the process ends")
+        self.assertEqual(runner.isolated(lambda: time.sleep(20), 1, str), "takes more than 1 seconds")
 
     def test_modes_are_put_back(self):
         def compiler(function):

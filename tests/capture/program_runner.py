@@ -6,7 +6,9 @@ import importlib
 import io
 import marshal
 import os
+import pickle
 import random
+import signal
 import types
 
 import compare
@@ -271,6 +273,28 @@ def wrong_exceptions(side):
     if raised == named:
         return None
     return f"plain calls raise {sorted(raised) or 'nothing'}, expected {sorted(named) or 'nothing'}: {side.outcomes}"[:300]
+
+
+def isolated(run, seconds, on_death):
+    """Calls run() in a process of its own and returns its result. If the process dies, on_death(reason) is returned."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(seconds)
+            with os.fdopen(writer, "wb") as file:
+                pickle.dump(run(), file)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        data = file.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == -signal.SIGALRM:
+        return on_death(f"takes more than {seconds} seconds")
+    if status or not data:
+        return on_death(f"the process dies by {signal.Signals(-status).name}" if status < 0 else "the process ends")
+    return pickle.loads(data)
 
 
 def plain_run(world, file, name):

@@ -3,9 +3,11 @@
 
 usage: programs_test.py [--world torch|wick] [--only NAME] [--feature FEATURE] [--compile identity|wick]
                         [--backend NAME] [--tolerance NUMBER] [--instructions] [--digest] [--list] [-v]
+                        [--isolate [--seconds NUMBER]]
 
 Prints a table with a line for each feature, then the failures. The exit status is 1 if there are any.
 --instructions also checks that the programs execute every instruction of CPython.
+--isolate runs each program in a process of its own, so that a crash is one failure.
 --digest prints a number that is the same in each process if the programs are deterministic.
 """
 
@@ -166,6 +168,16 @@ def print_table(reports, counted):
         print("  ".join(f"{cell:>12}" for cell in cells))
 
 
+def report_of(world, file, name, compiler, options):
+    def run():
+        compiler.reset()
+        return runner.run_program(world, file, name, compiler.compile, compiler.counters, options.tolerance)
+
+    if not options.isolate:
+        return run()
+    return runner.isolated(run, options.seconds, lambda reason: runner.Report(file.feature, name, reason))
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--world", default="torch", choices=("torch", "wick"))
@@ -176,6 +188,8 @@ def parse(arguments):
     parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--digest", action="store_true")
+    parser.add_argument("--isolate", action="store_true")
+    parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     return parser.parse_args(arguments)
@@ -202,8 +216,7 @@ def main(arguments):
                 continue
             if options.verbose:
                 print(f"{file.feature}.{name}", flush=True)
-            compiler.reset()
-            reports.append(runner.run_program(world, file, name, compiler.compile, compiler.counters, options.tolerance))
+            reports.append(report_of(world, file, name, compiler, options))
     if options.list:
         return 0
     print_table(reports, compiler.counters is not None)

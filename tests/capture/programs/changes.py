@@ -16,7 +16,7 @@ def helper_two(x):
 
 
 def with_default(x, n=1):
-    return x * n
+    return x * (n + 1)
 
 
 class Config:
@@ -156,7 +156,7 @@ def contents_of_cell():
     factor = 3
 
     def f(x):
-        return x * factor + 1
+        return x * (factor + 1)
 
     _CELL = f
     return f
