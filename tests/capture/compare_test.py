@@ -327,10 +327,15 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("NotImplementedError outside of calls: not this one", self.run_one("good", compiler).difference)
 
     def test_crashes_are_failures(self):
-        self.assertEqual(runner.isolated(lambda: [1, 2], 30, str), [1, 2])
-        self.assertEqual(runner.isolated(os.abort, 30, str), "the process dies by SIGABRT")
-        self.assertEqual(runner.isolated(lambda: os._exit(0), 30, str), "the process ends")
-        self.assertEqual(runner.isolated(lambda: time.sleep(20), 1, str), "takes more than 1 seconds")
+        def on_death(index, reason):
+            return f"{index}: {reason}"
+
+        jobs = [lambda: [1, 2], os.abort, lambda: 3, lambda: os._exit(0), lambda: time.sleep(20), lambda: 1 / 0, lambda: None]
+        sys.stderr.flush()
+        self.assertEqual(list(runner.isolated(jobs, 1, on_death)),
+                         [[1, 2], "1: the process dies by SIGABRT", 3, "3: the process ends", "4: takes more than 1 seconds",
+                          "5: the process ends", None])
+        self.assertEqual(list(runner.isolated([], 1, on_death)), [])
 
     def test_modes_are_put_back(self):
         def compiler(function):

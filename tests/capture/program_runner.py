@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import signal
+import traceback
 import types
 
 import compare
@@ -275,26 +276,54 @@ def wrong_exceptions(side):
     return f"plain calls raise {sorted(raised) or 'nothing'}, expected {sorted(named) or 'nothing'}: {side.outcomes}"[:300]
 
 
-def isolated(run, seconds, on_death):
-    """Calls run() in a process of its own and returns its result. If the process dies, on_death(reason) is returned."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
+def run_all_of(jobs, writer, seconds):
+    """Ends the process after it has called the jobs and written their results."""
+    try:
+        with os.fdopen(writer, "wb") as file:
+            for job in jobs:
+                signal.alarm(seconds)
+                pickle.dump(job(), file)
+                file.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def results_in(file):
+    while True:
         try:
-            signal.alarm(seconds)
-            with os.fdopen(writer, "wb") as file:
-                pickle.dump(run(), file)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        data = file.read()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status == -signal.SIGALRM:
-        return on_death(f"takes more than {seconds} seconds")
-    if status or not data:
-        return on_death(f"the process dies by {signal.Signals(-status).name}" if status < 0 else "the process ends")
-    return pickle.loads(data)
+            yield pickle.load(file)
+        except (EOFError, pickle.UnpicklingError):
+            return
+
+
+def isolated(jobs, seconds, on_death):
+    """Calls the jobs in a process of their own and yields their results.
+
+    If the process dies, the result is on_death(index of the job, reason), and the next process goes on behind it.
+    """
+    done = 0
+    while done < len(jobs):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            run_all_of(jobs[done:], writer, seconds)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as file:
+            for result in results_in(file):
+                done += 1
+                yield result
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if done == len(jobs):
+            return
+        if status == -signal.SIGALRM:
+            reason = f"takes more than {seconds} seconds"
+        else:
+            reason = f"the process dies by {signal.Signals(-status).name}" if status < 0 else "the process ends"
+        yield on_death(done, reason)
+        done += 1
 
 
 def plain_run(world, file, name):

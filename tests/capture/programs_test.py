@@ -7,13 +7,14 @@ usage: programs_test.py [--world torch|wick] [--only NAME] [--feature FEATURE] [
 
 Prints a table with a line for each feature, then the failures. The exit status is 1 if there are any.
 --instructions also checks that the programs execute every instruction of CPython.
---isolate runs each program in a process of its own, so that a crash is one failure.
+--isolate runs the programs in another process, so that a crash or a hang is a failure of one program.
 --digest prints a number that is the same in each process if the programs are deterministic.
 """
 
 import argparse
 import collections
 import dis
+import functools
 import hashlib
 import importlib.util
 import sys
@@ -168,14 +169,19 @@ def print_table(reports, counted):
         print("  ".join(f"{cell:>12}" for cell in cells))
 
 
-def report_of(world, file, name, compiler, options):
-    def run():
+def reports_of(world, chosen, compiler, options):
+    """Returns a report for each of the programs, which are pairs of a file and a name."""
+    def run(file, name):
+        if options.verbose:
+            print(f"{file.feature}.{name}", flush=True)
         compiler.reset()
         return runner.run_program(world, file, name, compiler.compile, compiler.counters, options.tolerance)
 
     if not options.isolate:
-        return run()
-    return runner.isolated(run, options.seconds, lambda reason: runner.Report(file.feature, name, reason))
+        return [run(file, name) for file, name in chosen]
+    jobs = [functools.partial(run, file, name) for file, name in chosen]
+    return list(runner.isolated(jobs, options.seconds,
+                                lambda index, reason: runner.Report(chosen[index][0].feature, chosen[index][1], reason)))
 
 
 def parse(arguments):
@@ -206,19 +212,17 @@ def main(arguments):
         print(digest(world, files))
         return 0
     compiler = WickCompiler(options.backend) if options.compile == "wick" else Identity()
-    reports = []
+    chosen = []
     for file in files:
         for name, program in file.load(world)[0].items():
             if options.only and not any(part in name for part in options.only):
                 continue
+            chosen.append((file, name))
             if options.list:
                 print(f"{file.feature}.{name}: graphs {program.graphs}{', ' + program.breaks if program.breaks else ''}")
-                continue
-            if options.verbose:
-                print(f"{file.feature}.{name}", flush=True)
-            reports.append(report_of(world, file, name, compiler, options))
     if options.list:
         return 0
+    reports = reports_of(world, chosen, compiler, options)
     print_table(reports, compiler.counters is not None)
     faults = []
     for report in reports:
