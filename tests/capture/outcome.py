@@ -125,6 +125,8 @@ class Former:
     def function(self, value, number):
         if value.__code__.co_filename != self.filename:
             return ("function", value.__module__, value.__qualname__)
+        if value.__defaults__ is None and value.__kwdefaults__ is None and value.__closure__ is None and not value.__dict__:
+            return ("function", number, value.__qualname__, value.__code__.co_firstlineno)
         return ("function", number, value.__qualname__, value.__code__.co_firstlineno, self.form(value.__defaults__),
                 self.form(value.__kwdefaults__), self.forms(value.__closure__ or ()),
                 self.pairs((k, v) for k, v in vars(value).items() if k != "__wrapped__"))
@@ -169,8 +171,7 @@ class Former:
                 chain, error.__suppress_context__, self.pairs(vars(error).items()))
 
     def user_class(self, value, number):
-        held = [(name, held) for name, held in vars(value).items()
-                if not (name.startswith("__") and name.endswith("__")) and name not in HIDDEN_IN_CLASSES]
+        held = [(name, held) for name, held in vars(value).items() if name[:2] != "__" and name not in HIDDEN_IN_CLASSES]
         return ("class", number, value.__qualname__, tuple([base.__qualname__ for base in value.__mro__]), self.pairs(held))
 
     def other(self, value, kind, number):
@@ -239,7 +240,7 @@ class Module:
     def state(self, hidden):
         """Returns the module's variables that a call may change."""
         return [(name, value) for name, value in self.globals.items()
-                if not name.startswith("__") and name not in hidden and not isinstance(value, types.ModuleType)]
+                if name not in hidden and name[:2] != "__" and type(value) is not types.ModuleType]
 
 
 def outcome_of(module, function, arguments, keywords, hidden=(), seen=None):

@@ -154,6 +154,10 @@ class Base:
             scope.top.add(name)
         return name
 
+    def let(self, kind, text, annotation=""):
+        """Assigns the expression to a new variable."""
+        self.emit(f"{self.bind(self.fresh(), kind)}{annotation} = {text}")
+
     def use(self, name):
         """Notes that a name is read: what an inner function reads keeps its type."""
         if name not in self.scope.own:
@@ -178,7 +182,7 @@ class Base:
         {=} has the type `kind`, {~} can be broadcast to it, {o} is `target`; holes with a digit, {x1}, are the same
         expression each time."""
         parts, memo = [], {}
-        formatted = template[0].startswith('f"')
+        formatted = 'f"' in template[0]
         for position, part in enumerate(template):
             if position % 2 == 0:
                 parts.append(part)

@@ -339,7 +339,7 @@ class Control(Statements):
         self.make_function(name, result, self.between(1, 3), written[:self.pick((0, 0, 1, 1, 2))])
         if self.chance(0.6):
             self.scope.cost += self.scope.multiplier * self.scope.names[name][1].cost
-            self.emit(f"{self.bind(self.fresh(), result)} = {self.call(name, self.scope.names[name][1], 2)}")
+            self.let(result, self.call(name, self.scope.names[name][1], 2))
 
     def parameters(self, sized):
         """Returns the text of random parameters, their types, and a Function's arguments and extras."""
@@ -401,7 +401,7 @@ class Control(Statements):
             hidden = [own for own, its in types.items() if its == ("hidden",)]
             for own in hidden:
                 if self.chance(0.7):
-                    self.emit(f"{self.bind(self.fresh(), 'int')} = len({own})")
+                    self.let("int", f"len({own})")
             for _ in range(budget):
                 self.statement(depth)
             self.emit(f"return {self.expr(result, 2)}")

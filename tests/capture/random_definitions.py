@@ -30,16 +30,12 @@ def {name}(label, swallow=False):
     finally:
         {log}.append(-4)
 """)
-SHARED_CLASSES = """
-Point = collections.namedtuple("Point", "a b")
-class Color(enum.Enum):
-    RED = 1
-    BLUE = 2
-@dataclasses.dataclass
-class Record:
-    data: torch.Tensor
-    count: int = 0
-"""
+# Classes that are kept in programs that use them.
+SHARED_CLASSES = {
+    "Point": ['Point = collections.namedtuple("Point", "a b")'],
+    "Color": ["class Color(enum.Enum):", "    RED = 1", "    BLUE = 2"],
+    "Record": ["@dataclasses.dataclass", "class Record:", "    data: torch.Tensor", "    count: int = 0"],
+}
 # Attributes that an object of a class may have. Those with sizes need an object that was made in the call.
 ATTRIBUTES = ("int", "int", "float", "str", "bool", LIST_INT, DICT_INT, PAIR, ONE, SCALAR)
 SIZED_ATTRIBUTES = (X, X, VECTOR, LIST_X)
@@ -82,7 +78,7 @@ class Definitions(Control):
         """Emits everything before the entry function."""
         self.lines += HEADER.split("\n")
         self.global_variables()
-        self.lines += SHARED_CLASSES.strip("\n").split("\n")
+        self.shared_at = len(self.lines)
         self.error_classes()
         if self.chance(0.6):
             self.own_context()
@@ -96,6 +92,13 @@ class Definitions(Control):
                 name = self.fresh("OBJECT")
                 self.emit(f"{name} = {cls.name}({', '.join(self.constant(kind) for kind in cls.construct)})")
                 self.scope.names[name] = ("obj", cls)
+
+    def add_shared_classes(self):
+        """Puts the classes that the finished program names above the others."""
+        text = "\n".join(self.lines)
+        added = [line for name, lines in SHARED_CLASSES.items() if name in text for line in lines]
+        self.lines[self.shared_at:self.shared_at] = added
+        self.intended = {line + len(added) for line in self.intended}
 
     def constant(self, kind):
         """Returns an expression of constants."""

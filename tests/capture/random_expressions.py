@@ -302,7 +302,7 @@ STR_FORMS = expressions("""
     "%d:%s" % ({i}, {s}[:3])
     "%r" % ({i},)
     "{}/{}".format({i}, {s}[:4])
-    "{0}{k}".format({s}[:3], k={i})
+    "{0}{K}".format({s}[:3], K={i})
     ",".join({ls})[:12]
     "".join([{s}, {s}])[:9]
     "".join(str({@1}) for {@1} in {li})[:9]

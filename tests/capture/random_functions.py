@@ -119,6 +119,7 @@ class Generator(Definitions):
         self.module()
         parameters = self.entry()
         self.calls(parameters)
+        self.add_shared_classes()
         return Program(self.seed, "\n".join(self.lines) + "\n", self.intended)
 
     def entry(self):
@@ -171,21 +172,21 @@ class Generator(Definitions):
         if how in ("star", "named"):
             name = name.lstrip("*")
             form = self.pick(("sum({})", "len({})", "sum([*{}])") if how == "star" else ("len({})", "sum({}.values())", "len({**{}, 'k': 1})"))
-            self.emit(f"{self.bind(self.fresh(), 'int')} = {form.replace('{}', name)}")
+            self.let('int', form.replace('{}', name))
         elif kind == "num":
             target = self.fresh()
             self.emit(f"{target} = " + self.pick(("x * {}", "x + {} * 2", "x - {} * 1", "{} + x", "x.add({})", "x * abs({})")).format(name))
             self.bind(target, X)
-            self.emit(f"{self.bind(self.fresh(), 'bool')} = " + self.pick(("{} > 0", "{} == 1", "isinstance({}, bool)", "not {}",
-                                                                         "type({}) is float", "{} in (0, 2)")).format(name))
+            form = self.pick(("{} > 0", "{} == 1", "isinstance({}, bool)", "not {}", "type({}) is float", "{} in (0, 2)"))
+            self.let("bool", form.format(name))
         elif kind == "seq":
             form = self.pick(("sum({})", "len({})", "max({})", "list({})[0]", "sum(value * 2 for value in {})", "[*{}][-1]",
                               "next(iter({}))", "sorted({})[0]", "sum(dict(enumerate({})).values())", "min({}, default=1)"))
-            self.emit(f"{self.bind(self.fresh(), 'int')} = {form.format(name)}")
+            self.let('int', form.format(name))
         elif kind == "dtype":
             form = self.pick(("x.to({})", "x + torch.ones(1, dtype={})", "torch.zeros_like(x, dtype={}) + x",
                               "x if x.dtype == {} else x + 1"))
-            self.emit(f"{self.bind(self.fresh(), X)} = {form.format(name)}")
+            self.let(X, form.format(name))
 
     def calls(self, parameters):
         """Emits what the five calls are given, and what changes before them."""

@@ -362,7 +362,7 @@ class Statements(Expressions):
         if kind == ANY:
             return self.emit(f"{self.fresh()} = {self.expr(ANY, 1)}")
         text = self.expr(kind, self.between(1, 3))
-        self.emit(f"{self.bind(self.fresh(), kind)} = {text}")
+        self.let(kind, text)
 
     def rebind(self, depth):
         scope = self.scope
@@ -493,7 +493,7 @@ class Statements(Expressions):
             name = self.fresh()
             self.emit(f"{name} = {self.expr(self.pick((X, 'int', LIST_INT)), 1)}")
             if self.chance(0.5):
-                self.emit(f"{self.bind(self.fresh(), 'int')} = len([{name}])")
+                self.let("int", f"len([{name}])")
             return self.emit(f"del {name}")
         name = self.pick(sorted(found))
         if scope.names[name] == X and len(self.named(X)) < 2:
@@ -532,14 +532,14 @@ class Statements(Expressions):
         text = self.call(name, function, 2)
         if self.chance(0.5) or type(function.result) is tuple and function.result[0] == "any":
             return self.emit(text)
-        self.emit(f"{self.bind(self.fresh(), function.result)} = {text}")
+        self.let(function.result, text)
 
     def assertion(self, depth):
         self.emit(self.pick(("assert {}", "assert {}, 'on purpose'")).format(
             self.fill(self.pick(table("{i} == {i} or True\n({x}.dim() == 2)\n{b} or {i} + 1 != {i}\nlen({li}) >= 0")), 1)))
 
     def annotated(self, depth):
-        self.emit(f"{self.bind(self.fresh(), 'int')}: int = {self.expr('int', 2)}")
+        self.let("int", self.expr("int", 2), ": int")
 
     def importing(self, depth):
         text, kind, use = self.pick((
@@ -551,7 +551,7 @@ class Statements(Expressions):
         name = self.fresh("imported")
         self.emit(text.format(name))
         value = self.fill(table(use.replace("{0}", name))[0], 2)
-        self.emit(f"{self.bind(self.fresh(), kind)} = {value}")
+        self.let(kind, value)
 
     def walrus(self, depth):
         name = self.fresh()
