@@ -55,7 +55,7 @@ def lines_of(error, filename):
 
 
 class Former:
-    """Makes forms of values that may share objects. `seen` counts the types of the values."""
+    """Makes forms of values that may share objects. `seen` counts the types of the values, and texts for kinds of tensors."""
 
     def __init__(self, world, filename, module_name, seen=None):
         self.tensor_type = world.Tensor
@@ -97,6 +97,10 @@ class Former:
         except (AttributeError, RuntimeError):
             place = None
         kind = type(value).__name__
+        if self.seen is not None:
+            self.seen[f"tensor of {value.dtype}"] += 1
+            if value.requires_grad:
+                self.seen["tensor that requires a gradient"] += 1
         return (kind, number, str(value.dtype), tuple(value.shape), tuple(value.stride()), value.requires_grad, place,
                 repr(value.tolist()), self.form(vars(value)) if getattr(value, "__dict__", None) else None)
 

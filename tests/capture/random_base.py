@@ -205,7 +205,7 @@ class Base:
                 special = self.special_holes.get(name)
                 text = special(self, kind, depth) if special else self.expr(HOLES[name], depth - 1)
             if formatted and ('"' in text or "\\" in text or text[0] == "{"):
-                text = self.without_quotes(HOLES[name])
+                text = self.without_quotes(HOLES.get(name))
             if part != name:
                 memo[part] = text
             parts.append(text)

@@ -122,7 +122,7 @@ class Control(Statements):
         """Emits the statements of an inner block."""
         for _ in range(self.pick((1, 1, 2, 2, 3))):
             self.statement(depth)
-        if self.chance(0.12):
+        if self.chance(0.3 if self.scope.loops else 0.1):
             self.jump(depth)
 
     def inner(self, depth):
@@ -436,4 +436,4 @@ class Control(Statements):
 
 
 COMPOUND = ("branch",) * 10 + ("loop",) * 9 + ("loop_direct",) + ("loop_while",) * 3 + ("attempt",) * 7 + ("context",) * 4 + \
-    ("match",) * 3 + ("define",) * 5 + ("assign_lambda",) * 2 + ("feature",) * 8 + ("walrus",) * 3
+    ("match",) * 3 + ("define",) * 5 + ("assign_lambda",) * 2 + ("feature",) * 11 + ("walrus",) * 3

@@ -167,6 +167,17 @@ class {@2}(metaclass={@1}, extra={i}):
 {@1}({i})
 {o} = {@1}.__self__[-1]
 """),
+    ("bound method escapes", None, """
+class {@1}:
+    def __init__(self):
+        self.held = {i}
+    def bump(self, by=1):
+        self.held += by
+        return self.held
+{o} = {@1}().bump
+ESCAPED.append({o})
+{o}({#})
+"""),
     ("deleted attribute", "bool", """
 class {@1}:
     shared = {i}
@@ -741,6 +752,27 @@ torch.mul({x}.to({o}.dtype), {#}, out={o})
 {o}, {@1} = {x}, {x} + 1
 {o}, {@1} = {@1}, {o}
 {@1} = {@1} * 2
+"""),
+    ("matrix product in place", X, """
+{o} = {x}
+{o} @= ({o}.t() @ {o}).clamp(-2, 2)
+{o} = {o}.clamp(-8, 8)
+"""),
+    ("sizes from data", "int", """
+{@1} = {x}
+{@2} = {@1}.gt(0).nonzero()
+{o} = {@2}.shape[0]
+for {@3} in {@2}.tolist()[:3]:
+    {o} += {@3}[0] * {@3}[1]
+"""),
+    ("selection by a mask", X, """
+{@1} = {x}
+{@2} = {@1}[{@1} > {#}]
+{o} = {@1} + {@2}.sum() if {@2}.numel() else {@1} - 1
+"""),
+    ("list from a tensor", LIST_X, """
+{o} = [{x}, *[{@1} * 2 for {@1} in ({x}, {x})]]
+{o}[0], {o}[-1] = {o}[-1], {o}[0]
 """),
     ("sizes in a loop", "int", """
 {o} = 0

@@ -22,7 +22,7 @@ from random_definitions import SIZED_ATTRIBUTES, Definitions
 CALL_COUNT = 5
 KINDS = ("same", "sizes", "values", "types", "globals")
 PARAMETERS = (X, X, VECTOR, WHOLE, TRUTH, COLUMN, SCALAR, ("T", "f", ("m", "n"))) + ("int",) * 4 + ("float",) * 2 + ("bool",) * 2 + \
-    ("str", "str", "bytes", "num", "num", "seq") + (LIST_INT, LIST_INT, LIST_STR, LIST_FLOAT, LIST_X, LIST_X, DICT_INT, DICT_X,
+    ("str", "str", "bytes", "num", "num", "num", "num", "seq") + (LIST_INT, LIST_INT, LIST_STR, LIST_FLOAT, LIST_X, LIST_X, DICT_INT, DICT_X,
                                                     DICT_FLOAT, DICT_LIST, SET_INT, SET_STR, DEQUE_INT, PAIR, ("opt", X),
                                                     ("opt", X), ANY, ANY, ("tuple", ("int", X)), "dtype", "function")
 ANY_VALUES = ("1", "0", "2.5", "True", "None", "'text'", "[1, 2]", "(1, 2)", "{'a': 1}", "torch.tensor([1.0, 2.0])", "torch.tensor(3)",
@@ -30,8 +30,11 @@ ANY_VALUES = ("1", "0", "2.5", "True", "None", "'text'", "[1, 2]", "(1, 2)", "{'
               "slice(1, 2)", "frozenset([1])", "collections.OrderedDict(a=1)", "2 + 1j", "int", "torch.float64", "iter([1, 2])",
               "(value for value in (1, 2))", "functools.partial(max, 1)", "torch.Size([1, 2])", "enumerate('ab')", "collections.Counter('aab')",
               "lambda: 1", "math", "bytearray(b'k')", "collections.defaultdict(int)", "...", "NotImplemented", "torch.device('cpu')",
-              "[].append", "ValueError('v')", "property(len)", "object", "collections.deque([1], maxlen=2)", "operator.itemgetter(0)")
-NUMBERS = ("1", "2", "0", "-1", "1.0", "0.5", "-0.0", "0.0", "True", "False")
+              "[].append", "Record(torch.zeros(2), 4).__repr__", "torch.device('cpu')", "collections.Counter.fromkeys", "ValueError('v')", "property(len)", "object", "collections.deque([1], maxlen=2)", "operator.itemgetter(0)")
+# Numbers, and equal ones that behave differently.
+NUMBERS = {"1": ("1.0", "True", "1"), "2": ("2.0", "-2", "2"), "0": ("0.0", "-0.0", "False"), "0.5": ("float('nan')", "1", "True")}
+DEFAULT_DTYPES = {"f": "", "i": ", dtype=torch.int64", "b": ", dtype=torch.bool"}
+SPECIALS = (".requires_grad_()", ".requires_grad_()", " * torch.ones((), requires_grad=True)", ".long()")
 
 
 class Program:
@@ -46,11 +49,12 @@ class Program:
 class Arguments:
     """Makes the texts of arguments for one call."""
 
-    def __init__(self, rng, sizes, wide, narrow, odd):
+    def __init__(self, rng, sizes, wide=False, narrow=False, odd=False, special=""):
         self.rng, self.sizes = rng, sizes
         self.wide = wide        # floating tensors have float64
         self.narrow = narrow    # whole tensors have int32
         self.odd = odd          # types of numbers, and strides, differ
+        self.special = special  # changes floating tensors in a way that some programs do not allow
 
     def pick(self, options):
         return options[int(self.rng.random() * len(options))]
@@ -66,6 +70,8 @@ class Arguments:
         turned = self.odd and len(sizes) == 2
         if turned:
             sizes.reverse()
+        if 0 in sizes:
+            return f"torch.zeros({', '.join(map(str, sizes))}{dtype or DEFAULT_DTYPES[element]})" + (".t()" if turned else "")
         if not sizes:
             body = self.number(element)
         elif len(sizes) == 1:
@@ -73,17 +79,28 @@ class Arguments:
         else:
             body = "[" + ", ".join(["[" + ", ".join([self.number(element) for _ in range(sizes[1])]) + "]"
                                     for _ in range(sizes[0])]) + "]"
-        return f"torch.tensor({body}{dtype})" + (".t()" if turned else "")
+        return f"torch.tensor({body}{dtype})" + (".t()" if turned else "") + (self.special if element == "f" else "")
+
+    def scalar(self, kind):
+        """Returns a number or string."""
+        if kind == "num":
+            base = self.pick(tuple(NUMBERS))
+            other = self.pick(NUMBERS[base])
+            return other if self.odd else base
+        if kind == "float":
+            text = self.pick(("0.5", "1.5", "-2.0", "0.0", "-0.0", "2.25", "0.0"))
+            return {"0.0": "-0.0", "-0.0": "0.0"}.get(text, text) if self.odd else text
+        return self.pick({
+            "int": ("0", "1", "2", "3", "4", "-1", "7"),
+            "bool": ("True", "False"), "str": ("'a'", "'ab'", "'bab'", "''", "'xyz'"), "bytes": ("b'ab'", "b'q'", "b'xyz'"),
+            "dtype": ("torch.float32", "torch.float64"),
+            "function": ("abs", "(lambda value: value + 1)", "operator.neg", "functools.partial(max, 1)"),
+        }.get(kind) or (("[1, 2, 3]", "(4, 5)", "range(3)", "collections.deque([1, 2])", "{1: 2, 3: 4}") if self.odd
+                        else ("[1, 2, 3]", "[4, 5]")))
 
     def value(self, kind):
         if type(kind) is str:
-            return self.pick({
-                "int": ("0", "1", "2", "3", "4", "-1", "7"), "float": ("0.5", "1.5", "-2.0", "0.0", "-0.0", "2.25"),
-                "bool": ("True", "False"), "str": ("'a'", "'ab'", "'bab'", "''", "'xyz'"), "bytes": ("b'ab'", "b'q'", "b'xyz'"),
-                "num": NUMBERS if self.odd else ("1", "2", "3"), "dtype": ("torch.float32", "torch.float64"),
-                "function": ("abs", "(lambda value: value + 1)", "operator.neg", "functools.partial(max, 1)"),
-            }.get(kind) or (("[1, 2, 3]", "(4, 5)", "range(3)", "collections.deque([1, 2])", "{1: 2, 3: 4}") if self.odd
-                            else ("[1, 2, 3]", "[4, 5]")))
+            return self.scalar(kind)
         place = kind[0]
         if place == "T":
             return self.tensor(kind[1], kind[2])
@@ -201,10 +218,13 @@ class Generator(Definitions):
             if kind == "sizes":
                 chosen = {"n": self.between(1, 4), "m": self.between(1, 4)}
             seed = base_seed if kind in ("same", "globals", "types") else self.random()
-            wide = narrow = odd = False
+            if kind == "sizes" and self.chance(0.04):
+                chosen[self.pick(NM)] = 0
             if kind == "types":
-                wide, narrow, odd = self.chance(0.7), self.chance(0.5), self.chance(0.7)
-            maker = Arguments(type(rng)(seed), chosen, wide, narrow, odd)
+                special = self.pick(SPECIALS) if self.chance(0.15) else ""
+                maker = Arguments(type(rng)(seed), chosen, self.chance(0.7), self.chance(0.5), self.chance(0.7), special)
+            else:
+                maker = Arguments(type(rng)(seed), chosen)
             positions, keywords = [], []
             for name, its, how in parameters:
                 if how == "star":

@@ -631,4 +631,4 @@ class Statements(Expressions):
 
 
 SIMPLE = ("assign",) * 14 + ("rebind",) * 5 + ("assign_place",) * 6 + ("augment",) * 8 + ("mutate",) * 10 + ("write_tensor",) * 9 + \
-    ("several",) * 5 + ("delete",) * 3 + ("attribute",) * 5 + ("expression",) * 4 + ("assertion", "annotated", "importing")
+    ("several",) * 5 + ("delete",) * 3 + ("attribute",) * 5 + ("expression",) * 4 + ("assertion", "annotated", "importing", "printing") + ("feature",) * 3

@@ -38,11 +38,7 @@ LONGEST_PROGRAM = 60    # seconds until a process that does not answer is ended
 HIDDEN = frozenset(["torch", "CALLS", "f", "GX", "Point", "Color", "Record"])
 EXPECTED_IN = 0.005     # of the programs
 # Instructions that no function contains, and why.
-IMPOSSIBLE = {
-    "CACHE": "is part of other instructions", "PRINT_EXPR": "is made for the interactive prompt alone",
-    "IMPORT_STAR": "is legal in modules alone", "SETUP_ANNOTATIONS": "in classes and modules alone",
-    "LOAD_NAME": "", "STORE_NAME": "", "DELETE_NAME": "", "EXTENDED_ARG": "",
-}
+IMPOSSIBLE = {"PRINT_EXPR": "is made for the interactive prompt alone", "IMPORT_STAR": "is legal in modules alone"}
 NAMES = """len sum min max any all sorted map filter reversed zip enumerate range iter next isinstance issubclass type getattr
 setattr delattr hasattr callable divmod round abs int float bool str bytes bytearray memoryview list tuple dict set frozenset
 complex slice super property staticmethod classmethod deque OrderedDict defaultdict Counter partial reduce wraps lru_cache
@@ -52,6 +48,11 @@ append extend insert pop remove reverse sort clear update setdefault popitem get
 rotate extendleft move_to_end send throw close __dict__ __class__ __code__ __defaults__ Point Record Color ExceptionGroup globals
 locals exec eval vars print format join split replace gcd isqrt sqrt cast ref add_ mul_ copy_ fill_ zero_ clamp_ masked_fill_ where
 stack cat reshape view t transpose permute sum amax mean cumsum matmul backward requires_grad_ Module""".split()
+# Types of values in results, arguments, globals, and in what they hold.
+VALUES = """Tensor|tensor of torch.float32|tensor of torch.float64|tensor of torch.int64|tensor of torch.int32|tensor of torch.bool
+tensor that requires a gradient|dtype|Size|device|int|float|bool|str|bytes|bytearray|complex|NoneType|ellipsis|NotImplementedType|list
+tuple|dict|set|frozenset|deque|range|slice|OrderedDict|defaultdict|Counter|function|cell|method|builtin_function_or_method|partial
+generator|list_iterator|enumerate|module|type|property|itemgetter|ValueError|object of a user's class""".replace("\n", "|").split("|")
 
 
 class TooLong(BaseException):
@@ -160,8 +161,8 @@ class Counts:
         self.instructions.update({opcode for opcode, _ in instructions})
         self.operators.update([argument for opcode, argument in instructions if opcode == dis.opmap["BINARY_OP"]])
         self.names.update(names)
-        self.types.update({f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ not in ("builtins", "program") else
-                           kind.__qualname__ if kind.__module__ == "builtins" else "a user's class" for kind in seen})
+        self.types.update({kind if type(kind) is str else "object of a user's class" if kind.__module__ == "program" else
+                           kind.__qualname__ for kind in seen})
         self.programs += 1
         self.bytes += len(program.source)
         raised = unintended = None
@@ -200,12 +201,14 @@ class Counts:
             if self.operators[argument] < least:
                 lines.append(f"operator {name}: {self.operators[argument]}")
         lines += [f"name {name}: {self.names[name]}" for name in NAMES if self.names[name] < least]
+        lines += [f"value {name}: {self.types[name]}" for name in VALUES if self.types[name] < least]
         return lines
 
     def report(self):
         print(f"{self.programs} programs, {self.calls} calls, {self.bytes // max(1, self.programs)} bytes of source each; "
               f"{self.raising} programs raise in a call, {self.failing} ({100 * self.failing / max(1, self.programs):.1f}%) without intent")
         rare = self.rare()
+        print("".join(f"{name} {reason}\n" for name, reason in IMPOSSIBLE.items()), end="")
         print(f"occur in fewer than {EXPECTED_IN:.1%} of the programs: {len(rare)}" + "".join(f"\n    {line}" for line in rare))
 
 
@@ -251,14 +254,17 @@ def run_range(seeds, options, setting, connection, current):
     counts = Counts()
     for seed in seeds:
         current.value = seed
-        program = random_functions.generate(seed)
         seen = collections.Counter()
         try:
+            program = random_functions.generate(seed)
             comparison = Comparison(program.source, seed, setting, seen)
         except BaseException:
             connection.send(("broken", seed, traceback.format_exc()))
             continue
         counts.add(program, comparison, seen)
+        if counts.programs == 200:  # a crash loses the counts that were not sent
+            connection.send(("counts", None, counts))
+            counts = Counts()
         if comparison.difference:
             small = reduced(program.source, seed, setting, comparison.part) if options.reduce else ""
             connection.send(("difference", seed, described(comparison.difference) + ("\nreduced:\n" + small if small else "")))
@@ -352,7 +358,8 @@ def self_test(options):
     missed = []
     for name in random_wrong.COMPILERS:
         _, failures = run_many(options, Setting(options.world, name), quiet=True)
-        differences = [seed for kind, seed in failures if kind == "difference"]
+        expected = "crash" if name == "crashes" else "difference"
+        differences = [seed for kind, seed in failures if kind == expected]
         print(f"{name}: " + (f"found by program {differences[0]}" if differences else f"MISSED {failures}"), flush=True)
         if not differences:
             missed.append(name)

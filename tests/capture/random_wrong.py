@@ -4,6 +4,7 @@ import ast
 import copy
 import functools
 import linecache
+import os
 import types
 
 
@@ -212,6 +213,26 @@ def leaves_mode(function):
     return functools.wraps(function)(run)
 
 
+def crashes(function):
+    """Ends the process in a call that passes a list."""
+    def run(*arguments, **keywords):
+        if any(type(value) is list for value in arguments):
+            os.abort()
+        return function(*arguments, **keywords)
+    return functools.wraps(function)(run)
+
+
+def never_ends(function):
+    """Runs on when the function raises."""
+    def run(*arguments, **keywords):
+        try:
+            return function(*arguments, **keywords)
+        except Exception:
+            while True:
+                pass
+    return functools.wraps(function)(run)
+
+
 def swapped_branches(node):
     if isinstance(node, ast.If) and node.orelse:
         return ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse), node)
@@ -293,4 +314,6 @@ COMPILERS = {
     "contiguous results": contiguous,
     "loses the sign of zero": positive_zero,
     "leaves the mode": leaves_mode,
+    "crashes": crashes,
+    "never ends": never_ends,
 }
