@@ -1,10 +1,8 @@
 """Makes a program smaller while it stays interesting."""
 
 import ast
-import copy
-import time
-
-CALL_LIST = "CALLS"
+import os
+import pickle
 
 
 def bodies(tree):
@@ -15,6 +13,11 @@ def bodies(tree):
                 yield node, field
 
 
+def used_seconds():
+    """Returns the processor's time that this process and its children have used."""
+    return sum(os.times()[:4])
+
+
 def count_nodes(tree):
     return sum(1 for _ in ast.walk(tree))
 
@@ -22,17 +25,22 @@ def count_nodes(tree):
 class Reducer:
     """`interesting(source)` tells whether a smaller program still shows what the first one showed."""
 
-    def __init__(self, source, interesting, seconds=60):
-        self.tree = ast.parse(source)
+    def __init__(self, source, interesting, seconds=30):
         self.interesting = interesting
-        self.end = time.monotonic() + seconds
+        self.end = used_seconds() + seconds
+        self.keep(source)
         self.tried = set()
+
+    def keep(self, source):
+        self.tree = ast.parse(source)
+        self.packed = pickle.dumps(self.tree)  # faster to copy than the tree itself
 
     def run(self):
         """Returns the source of the smallest program that was found."""
         size = None
-        while size != count_nodes(self.tree) and time.monotonic() < self.end:
+        while size != count_nodes(self.tree) and used_seconds() < self.end:
             size = count_nodes(self.tree)
+            self.drop_calls()
             self.drop_statements()
             self.flatten()
             self.shorten_lists()
@@ -41,9 +49,9 @@ class Reducer:
 
     def attempt(self, change):
         """Applies `change` to a copy of the tree, and keeps it when it stays interesting. Returns whether it did."""
-        if time.monotonic() > self.end:
+        if used_seconds() > self.end:
             return False
-        tree = copy.deepcopy(self.tree)
+        tree = pickle.loads(self.packed)
         if not change(tree):
             return False
         try:
@@ -56,13 +64,28 @@ class Reducer:
             return False
         if not self.interesting(source + "\n"):
             return False
-        self.tree = ast.parse(source)
+        self.keep(source)
         return True
+
+    def drop_calls(self):
+        """Shortens the list of calls, from its end and from its beginning."""
+        def calls(tree):
+            return next((node.value.elts for node in tree.body if isinstance(node, ast.Assign) and
+                         getattr(node.targets[0], "id", "") == "CALLS"), [])
+
+        for position in (-1, 0):
+            def change(tree, position=position):
+                if len(calls(tree)) < 2:
+                    return False
+                del calls(tree)[position]
+                return True
+            while self.attempt(change):
+                pass
 
     def drop_statements(self):
         """Deletes runs of statements, long ones first, from every list."""
         index = 0
-        while index < len(list(bodies(self.tree))) and time.monotonic() < self.end:
+        while index < len(list(bodies(self.tree))) and used_seconds() < self.end:
             length = len(self.held(index))
             chunk = length
             while chunk >= 1:
@@ -119,7 +142,7 @@ class Reducer:
                     if isinstance(getattr(node, field, None), list) and getattr(node, field):
                         yield node, field
         index = 0
-        while index < len(list(lists(self.tree))) and time.monotonic() < self.end:
+        while index < len(list(lists(self.tree))) and used_seconds() < self.end:
             found = list(lists(self.tree))[index]
             position = len(getattr(*found)) - 1
             while position >= 0:
@@ -151,7 +174,7 @@ class Reducer:
                                     not isinstance(getattr(item, "ctx", None), (ast.Store, ast.Del)):
                                 yield node, field, position
         index = 0
-        while time.monotonic() < self.end:
+        while used_seconds() < self.end:
             found = list(places(self.tree))
             if index >= len(found):
                 return

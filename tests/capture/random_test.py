@@ -36,6 +36,7 @@ import random_wrong
 LONGEST_CALL = 4        # seconds
 LONGEST_PROGRAM = 60    # seconds until a process that does not answer is ended
 HIDDEN = frozenset(["torch", "CALLS", "f", "GX", "Point", "Color", "Record"])
+MOST_REDUCTIONS = 10    # in each process
 EXPECTED_IN = 0.005     # of the programs
 # Instructions that no function contains, and why.
 IMPOSSIBLE = {"PRINT_EXPR": "is made for the interactive prompt alone", "IMPORT_STAR": "is legal in modules alone"}
@@ -244,14 +245,25 @@ def outcome_in_child(source, name, setting):
     return answer or "crash"
 
 
-def reduced(source, name, setting, part, seconds=60):
-    return random_reduce.Reducer(source, lambda text: outcome_in_child(text, name, setting) == part, seconds).run()
+def reduced(source, name, setting, part):
+    """Returns a smaller program whose outcomes differ in the same part. Only for crashes each try has its own process."""
+    def differs(text):
+        if part == "crash":
+            return outcome_in_child(text, name, setting) == part
+        try:
+            comparison = Comparison(text, name, setting)
+        except BaseException:
+            return False
+        return comparison.difference is not None and comparison.part == part
+
+    return random_reduce.Reducer(source, differs).run()
 
 
 def run_range(seeds, options, setting, connection, current):
     """Runs programs in a child process, and sends what it finds."""
     signal.signal(signal.SIGALRM, on_alarm)
     counts = Counts()
+    reductions = MOST_REDUCTIONS if options.reduce else 0
     for seed in seeds:
         current.value = seed
         seen = collections.Counter()
@@ -266,8 +278,10 @@ def run_range(seeds, options, setting, connection, current):
             connection.send(("counts", None, counts))
             counts = Counts()
         if comparison.difference:
-            small = reduced(program.source, seed, setting, comparison.part) if options.reduce else ""
-            connection.send(("difference", seed, described(comparison.difference) + ("\nreduced:\n" + small if small else "")))
+            connection.send(("difference", seed, described(comparison.difference)))
+            if reductions > 0:
+                reductions -= 1
+                connection.send(("reduced", seed, reduced(program.source, seed, setting, comparison.part)))
     connection.send(("counts", None, counts))
     connection.close()
 
@@ -308,7 +322,7 @@ class Worker:
             return
         if self.current.value != self.last:
             self.last, self.since = self.current.value, time.monotonic()
-        elif time.monotonic() - self.since > LONGEST_PROGRAM + (60 if self.options.reduce else 0):
+        elif time.monotonic() - self.since > LONGEST_PROGRAM * (10 if self.options.reduce else 1):
             self.process.kill()
 
 
@@ -324,9 +338,10 @@ def run_many(options, setting, quiet=False):
                 if kind == "counts":
                     counts.merge(text)
                     continue
-                failures.append((kind, seed))
+                if kind != "reduced":
+                    failures.append((kind, seed))
                 if not quiet:
-                    print(f"==== {kind} in program {seed}\n{text}\n(whole source: random_test.py --program {seed})", flush=True)
+                    print(f"==== {kind}, program {seed} (all of it: --program {seed})\n{text}", flush=True)
                 if options.first:
                     for other in workers:
                         other.process.kill()
