@@ -2,7 +2,7 @@
 
 A form is made of strings and tuples. Numbers are their repr(), so True, 1 and 1.0 differ, -0.0 differs from 0.0, and NaN
 equals itself. An object that can be told from an equal one has a number, given at its first visit; later visits are
-("same", number). All parts of one call are formed together, so forms differ when the objects share in another way.
+("same", number). Gradients of a call are those of the sum of all its tensors. All parts of one call are formed together, so forms differ when the objects share in another way.
 Tensors have dtype, shape, strides, elements, and the number of their storage, so views and copies differ.
 Sign and payload of a NaN are not compared, and neither is the identity of numbers, strings and empty tuples.
 """
@@ -18,7 +18,7 @@ import sys
 import types
 
 ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
-PARTS = ("result", "exception", "printed", "arguments", "globals", "modes")
+PARTS = ("result", "exception", "printed", "arguments", "globals", "modes", "gradients")
 # A generator or iterator is read up to this number of items.
 LONGEST_READ = 12
 
@@ -65,6 +65,7 @@ class Former:
         self.storages = {}
         self.kept = []
         self.seen = seen
+        self.with_gradients = []
 
     def form(self, value):
         kind = type(value)
@@ -97,12 +98,25 @@ class Former:
         except (AttributeError, RuntimeError):
             place = None
         kind = type(value).__name__
+        if value.requires_grad:
+            self.with_gradients.append(value)
         if self.seen is not None:
             self.seen[f"tensor of {value.dtype}"] += 1
             if value.requires_grad:
                 self.seen["tensor that requires a gradient"] += 1
         return (kind, number, str(value.dtype), tuple(value.shape), tuple(value.stride()), value.requires_grad, place,
                 repr(value.tolist()), self.form(vars(value)) if getattr(value, "__dict__", None) else None)
+
+    def gradients(self):
+        """Adds up all tensors with a history, and returns the gradients of those without one that were visited."""
+        leaves = [value for value in self.with_gradients if value.is_leaf]
+        results = [value for value in self.with_gradients if not value.is_leaf]
+        try:
+            if results:
+                sum([value.sum() for value in results]).backward()
+        except Exception as error:
+            return (type(error).__name__, text_of(error))
+        return tuple([None if leaf.grad is None else (str(leaf.grad.dtype), repr(leaf.grad.tolist())) for leaf in leaves])
 
     def pairs(self, items):
         return tuple([(self.form(key), self.form(value)) for key, value in items])
@@ -260,6 +274,7 @@ def outcome_of(module, function, arguments, keywords, hidden=(), seen=None):
         parts = {"result": former.form(result), "exception": None if failure is None else former.form(failure)}
         parts["arguments"] = (former.forms(arguments), former.pairs(keywords.items()))
         parts["globals"] = former.pairs(module.state(hidden))
+        parts["gradients"] = former.gradients() if former.with_gradients else ()
     parts["modes"] = repr(module.world.is_grad_enabled())
     parts["printed"] = repr(printed.getvalue())
     return parts

@@ -235,7 +235,7 @@ class Generator(Definitions):
                     keywords.append(f"{name!r}: {maker.value(its)}")
                 else:
                     positions.append(maker.value(its))
-            if alias:
+            if alias and 0 not in chosen.values():
                 self.alias(parameters, positions, maker)
             change = "None"
             if kind == "globals":

@@ -3,12 +3,12 @@
 usage: random_test.py [--world torch|wick] [--compile NAME] [--count N] [--seed S] [--program SEED] [--show] [--jobs N]
                       [--no-reduce] [--self-test]
 
---compile takes identity, wick, or one of the wrong compilers of random_wrong.py. --program runs one program and prints it,
+--compile takes identity, wick, wick:BACKEND, or one of the wrong compilers of random_wrong.py. --program runs one program and prints it,
 --show prints its source alone. --self-test shows that each wrong compiler is found. Programs run in processes of their own,
 so a crash and a program that never ends are reported as differences, too.
 
 Each side runs in a fresh module, with arguments of its own, five times (random_functions.py). Compared are results,
-exceptions with their lines, arguments, globals, printed text and the gradient mode (outcome.py). On a difference the
+exceptions with their lines, arguments, globals, printed text, gradients and the gradient mode (outcome.py). On a difference the
 program is reduced. In the end the counts of instructions, operators, names and types show what the programs held: each
 instruction and kind of value is expected in 100 of 20,000 programs, and what is rarer is listed.
 """
@@ -16,6 +16,7 @@ instruction and kind of value is expected in 100 of 20,000 programs, and what is
 import argparse
 import collections
 import dis
+import functools
 import linecache
 import marshal
 import multiprocessing
@@ -33,7 +34,7 @@ import random_functions
 import random_reduce
 import random_wrong
 
-LONGEST_CALL = 4        # seconds
+LONGEST_CALL = 4        # seconds of the processor
 LONGEST_PROGRAM = 60    # seconds until a process that does not answer is ended
 HIDDEN = frozenset(["torch", "CALLS", "f", "GX", "Point", "Color", "Record"])
 MOST_REDUCTIONS = 10    # in each process
@@ -72,13 +73,14 @@ class Setting:
         self.world = module
         if compiler == "identity":
             self.compile = random_wrong.identity
-        elif compiler == "wick":
+        elif compiler.partition(":")[0] == "wick":
             import wick
-            self.compile = wick.compile
+            backend = compiler.partition(":")[2] or "wick"
+            self.compile = functools.partial(wick.compile, backend=backend)
         elif compiler in random_wrong.COMPILERS:
             self.compile = random_wrong.COMPILERS[compiler]
         else:
-            sys.exit(f"no compiler '{compiler}': identity, wick, {', '.join(random_wrong.COMPILERS)}")
+            sys.exit(f"no compiler '{compiler}': identity, wick, wick:BACKEND, {', '.join(random_wrong.COMPILERS)}")
 
 
 def on_alarm(*_):
@@ -88,7 +90,7 @@ def on_alarm(*_):
 def guarded_outcome(side, function, index, seen=None):
     """Makes the call of this index: changes, arguments, call. Returns its outcome."""
     change, arguments = side.globals["CALLS"][index]
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_CALL, 0.5)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_CALL, 0.5)
     try:
         if change is not None:
             change()
@@ -97,7 +99,7 @@ def guarded_outcome(side, function, index, seen=None):
     except TooLong:
         return {"exception": ("ran too long",)}
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 class Comparison:
@@ -261,10 +263,13 @@ def reduced(source, name, setting, part):
 
 def run_range(seeds, options, setting, connection, current):
     """Runs programs in a child process, and sends what it finds."""
-    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGPROF, on_alarm)
     counts = Counts()
     reductions = MOST_REDUCTIONS if options.reduce else 0
+    parent = os.getppid()
     for seed in seeds:
+        if os.getppid() != parent:
+            return  # it was ended
         current.value = seed
         seen = collections.Counter()
         try:
@@ -367,10 +372,49 @@ def run_one(seed, options, setting):
     return 1
 
 
+def check_forms(setting):
+    """Checks that forms tell apart what a program can tell apart, and nothing else."""
+    torch = setting.world
+
+    def form(make):
+        return outcome.Former(torch, "", "program").form(make())
+
+    def shared(values):
+        return [values, values]
+
+    def cells(value):
+        return lambda: value
+
+    def tensor():
+        return torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+    def view(of):
+        made = of()
+        return [made, made[0]]
+
+    equal = (lambda: float("nan"), lambda: [1, (2, "a"), {"k": None}], tensor, lambda: shared([1]), lambda: view(tensor),
+             lambda: (value for value in (1, 2)), lambda: {3, 1, 2}, lambda: cells([1]), lambda: iter([1, 2]), lambda: slice(1, 2))
+    different = (
+        (lambda: True, lambda: 1), (lambda: 1, lambda: 1.0), (lambda: 0.0, lambda: -0.0), (lambda: [1], lambda: (1,)),
+        (lambda: shared([1]), lambda: [[1], [1]]), (lambda: shared((1,)), lambda: [(1,), tuple([1])]),
+        (lambda: {"a": 1, "b": 2}, lambda: {"b": 2, "a": 1}), (tensor, lambda: tensor().double()),
+        (tensor, lambda: tensor().t().contiguous().t()), (lambda: view(tensor), lambda: [tensor(), tensor()[0]]),
+        (lambda: shared(tensor()), lambda: [tensor(), tensor()]), (lambda: torch.tensor(0.0), lambda: torch.tensor(-0.0)),
+        (tensor, lambda: tensor().requires_grad_()), (lambda: iter([1, 2]), lambda: iter([1, 3])), (lambda: "a", lambda: b"a"),
+        (lambda: collections.deque([1]), lambda: collections.deque([1], 2)), (lambda: ValueError("a"), lambda: ValueError("b")),
+        (lambda: torch.tensor([1]), lambda: torch.tensor([1], dtype=torch.int32)), (lambda: {1}, lambda: frozenset([1])),
+        (lambda: collections.OrderedDict(a=1), lambda: {"a": 1}), (lambda: tensor()[0], lambda: tensor()[0].clone()[:1]),
+    )
+    return [f"{number} of the equal values" for number, make in enumerate(equal) if form(make) != form(make)] + \
+        [f"{number} of the different values" for number, (one, two) in enumerate(different) if form(one) == form(two)]
+
+
 def self_test(options):
     """Shows that each wrong compiler is found, and prints after how many programs."""
     options.first, options.reduce = True, False
-    missed = []
+    missed = check_forms(Setting(options.world, "identity"))
+    print(f"forms that are wrong: {missed}")
+    wrong = len(missed)
     for name in random_wrong.COMPILERS:
         _, failures = run_many(options, Setting(options.world, name), quiet=True)
         expected = "crash" if name == "crashes" else "difference"
@@ -378,7 +422,7 @@ def self_test(options):
         print(f"{name}: " + (f"found by program {differences[0]}" if differences else f"MISSED {failures}"), flush=True)
         if not differences:
             missed.append(name)
-    print(f"{len(random_wrong.COMPILERS) - len(missed)} of {len(random_wrong.COMPILERS)} wrong compilers are found")
+    print(f"{len(random_wrong.COMPILERS) - len(missed) + wrong} of {len(random_wrong.COMPILERS)} wrong compilers are found")
     return 1 if missed else 0
 
 
@@ -396,7 +440,7 @@ def main():
     parser.add_argument("--errors", action="store_true", help="print the exceptions that no program meant to raise")
     options = parser.parse_args()
     options.first = False
-    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGPROF, on_alarm)
     warnings.simplefilter("ignore")  # "1 is a literal", and the like
     if options.self_test:
         return self_test(options)

@@ -233,6 +233,14 @@ def never_ends(function):
     return functools.wraps(function)(run)
 
 
+def without_history(function):
+    """Loses the history of results that require a gradient."""
+    def run(*arguments, **keywords):
+        return everywhere(function(*arguments, **keywords), lambda value: value if value.is_leaf else
+                          value.detach().clone().requires_grad_())
+    return functools.wraps(function)(run)
+
+
 def swapped_branches(node):
     if isinstance(node, ast.If) and node.orelse:
         return ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse), node)
@@ -314,6 +322,7 @@ COMPILERS = {
     "contiguous results": contiguous,
     "loses the sign of zero": positive_zero,
     "leaves the mode": leaves_mode,
+    "loses gradients": without_history,
     "crashes": crashes,
     "never ends": never_ends,
 }
