@@ -40,7 +40,7 @@ def text_of(value):
 
 
 def lines_of(error, filename):
-    """Returns (function, line) of the program's frames in a traceback. Of neighbours of one function the last is kept:
+    """Returns (function, line) of the program's frames in a traceback. The last of neighbours of one function is kept:
     a compiled function may run as several frames."""
     lines = []
     traceback = error.__traceback__

@@ -1,4 +1,4 @@
-"""What all parts of the generator of random functions share: choices, types, scopes and lines of source.
+"""The base of the generator of random functions: choices, types, scopes and lines of source.
 
 Types are strings ("int", "float", "bool", "str", "bytes") or tuples: ("T", "f" | "i" | "b", shape) is a tensor whose shape
 is made of the names "n" and "m" and of numbers, ("list", t) has at least two elements, ("dict", key, t) has the keys of

@@ -1,6 +1,6 @@
-"""What a program defines before its entry function: globals, errors, classes, contexts and helpers."""
+"""The part of a program before its entry function: globals, errors, classes, contexts and helpers."""
 
-from random_base import (ANY, DICT_INT, LIST_INT, LIST_X, ONE, PAIR, SCALAR, VECTOR, X, Function, UserClass, table)
+from random_base import DICT_INT, LIST_INT, LIST_X, ONE, PAIR, SCALAR, VECTOR, X, UserClass, table
 from random_control import Control
 
 HEADER = """import abc, collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator, typing, weakref
@@ -36,7 +36,7 @@ SHARED_CLASSES = {
     "Color": ["class Color(enum.Enum):", "    RED = 1", "    BLUE = 2"],
     "Record": ["@dataclasses.dataclass", "class Record:", "    data: torch.Tensor", "    count: int = 0"],
 }
-# Attributes that an object of a class may have. Those with sizes need an object that was made in the call.
+# Attributes that an object of a class may have. An object with sized ones must be made in the call.
 ATTRIBUTES = ("int", "int", "float", "str", "bool", LIST_INT, DICT_INT, PAIR, ONE, SCALAR)
 SIZED_ATTRIBUTES = (X, X, VECTOR, LIST_X)
 # Special methods: the header and body, and the expression on an object that reaches it, with its type.

@@ -17,7 +17,7 @@ numbers stay small. Programs are made by templates with typed holes:
 
 from random_base import (ANY, COLUMN, DEQUE_INT, DICT_FLOAT, DICT_INT, DICT_LIST, DICT_X, LIST_FLOAT, LIST_INT, LIST_STR, LIST_X, NM,
                          PAIR, SCALAR, SET_INT, SET_STR, TRUTH, VECTOR, WHOLE, X, Function, Scope)
-from random_definitions import SIZED_ATTRIBUTES, Definitions
+from random_definitions import Definitions
 
 CALL_COUNT = 5
 KINDS = ("same", "sizes", "values", "types", "globals")

@@ -620,7 +620,7 @@ class Statements(Expressions):
         getattr(self, self.pick(SIMPLE))(0)
 
     def open_function(self, parameters, result, kind="function"):
-        """Enters the scope of a new function: it reads what is visible here, and owns its parameters."""
+        """Enters the scope of a new function: it reads the variables around it, and owns its parameters."""
         outer = self.scope
         scope = Scope(outer.names if outer else {}, result, kind)
         scope.names.update(parameters)

@@ -1,7 +1,7 @@
 """Expressions with tensors. Operators are common ones, whose results do not depend on the order of additions as long
 as numbers stay small."""
 
-from random_base import COLUMN, NM, SCALAR, ONE, VECTOR, X, Base, expressions
+from random_base import COLUMN, NM, ONE, SCALAR, VECTOR, X, Base, expressions
 
 FLOAT_FORMS = expressions("""
     6: ({=} + {~})

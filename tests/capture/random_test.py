@@ -10,7 +10,7 @@ so a crash and a program that never ends are reported as differences, too.
 Each side runs in a fresh module, with arguments of its own, five times (random_functions.py). Compared are results,
 exceptions with their lines, arguments, globals, printed text, gradients and the gradient mode (outcome.py). On a difference the
 program is reduced. In the end the counts of instructions, operators, names and types show what the programs held: each
-instruction and kind of value is expected in 100 of 20,000 programs, and what is rarer is listed.
+instruction and kind of value is expected in 100 of 20,000 programs, and the rarer ones are listed.
 """
 
 import argparse
@@ -66,7 +66,10 @@ class Setting:
 
     def __init__(self, world, compiler):
         if world == "wick":
-            from wick import torch as module
+            try:
+                from wick import torch as module
+            except ImportError as error:
+                sys.exit(f"{error}: put the built package on PYTHONPATH")
         else:
             import torch as module
             module.set_num_threads(1)

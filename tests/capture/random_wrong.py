@@ -4,6 +4,7 @@ import ast
 import copy
 import functools
 import linecache
+import operator
 import os
 import types
 
@@ -192,14 +193,18 @@ def contiguous(function):
 def positive_zero(function):
     """Loses the sign of zeros."""
     def run(*arguments, **keywords):
-        return everywhere(function(*arguments, **keywords), lambda value: value + 0 if value.is_floating_point() else value)
+        return everywhere(function(*arguments, **keywords), lambda value: value + 0 if value.is_floating_point() and
+                          (value == 0).any() else value)
     return functools.wraps(function)(run)
 
 
 def everywhere(value, change):
     if is_tensor(value):
         return change(value)
-    return tuple([everywhere(part, change) for part in value]) if type(value) is tuple else value
+    if type(value) is not tuple:
+        return value
+    parts = tuple([everywhere(part, change) for part in value])
+    return value if all(map(operator.is_, parts, value)) else parts
 
 
 def leaves_mode(function):
