@@ -181,7 +181,8 @@ class Attempt {
     entry_->break_line = frame.code->instructions[static_cast<size_t>(at)].location.line;
     std::vector<int> slot_of(frame.slots.size());
     for (size_t i = 0; i < slot_of.size(); ++i) slot_of[i] = static_cast<int>(i);
-    if (const ContinuationInfo* info = Continuations::find(root)) {
+    const ContinuationInfo* const info = Continuations::find(root);
+    if (info) {
       at = info->instructions[static_cast<size_t>(at)];
       if (at < 0) breakGraph("the beginning of a continuation");
       slot_of = info->slots;
@@ -189,7 +190,9 @@ class Attempt {
     }
     try {
       Continuations& all = continuationsOf(root);
-      Layout layout = layoutFor(all, at, frame, slot_of);
+      const Layout layout = layoutFor(all, at, frame, slot_of, [&](int index) {
+        return info ? info->instructions[static_cast<size_t>(index)] : index;
+      });
       for (const Parameter& each : parametersOf(all.root(), layout)) {
         entry_->arguments.push_back(builder.build(argumentOf(frame, layout, each, slot_of)));
       }
@@ -219,7 +222,10 @@ class Attempt {
     return handled;
   }
 
-  Layout layoutFor(Continuations& all, int at, EvalFrame& frame, const std::vector<int>& slot_of) {
+  // `index_of` maps instructions of the frame's code to those of the root.
+  template <class IndexOf>
+  Layout layoutFor(Continuations& all, int at, EvalFrame& frame, const std::vector<int>& slot_of,
+                   const IndexOf& index_of) {
     const std::optional<FrameState> state = all.stateBefore(at);
     if (!state || state->stack.size() != frame.stack.size()) {
       breakGraph("a state that no path leads to");
@@ -232,7 +238,10 @@ class Attempt {
         entry.kind = isNull(frame.stack[i]) ? StackKind::kNull : StackKind::kValue;
       }
       if (entry.kind == StackKind::kOffset && entry.instruction < 0) {
-        breakGraph("a break in a handler of several instructions");
+        auto* const mark = dynamic_cast<MarkVariable*>(frame.stack[i]);
+        if (!mark || mark->instruction < 0) breakGraph("a handler without an offset");
+        entry.instruction = index_of(mark->instruction);
+        if (entry.instruction < 0) breakGraph("a handler of the beginning of a continuation");
       }
     }
     for (size_t i = 0; i < all.root().slots.size(); ++i) {

@@ -247,6 +247,8 @@ void callOnCopies(CallFrame& frame, Device device, bool commits) {
   throwRuntimeError("{}: not available on device {}", frame.op->schema().name(), device.str());
 }
 
+thread_local AbsentKernel absent_kernel = nullptr;
+
 void computeGenerally(CallFrame& frame, Device device, Kernel last) {
   const GeneralKernel general =
       general_kernels[slotOf(device.type)].load(std::memory_order_acquire);
@@ -258,6 +260,7 @@ void computeGenerally(CallFrame& frame, Device device, Kernel last) {
       // The call is as if it had never been tried.
     }
   }
+  if (device.type == DeviceType::Meta && absent_kernel && absent_kernel(frame)) return;
   if (!falls_back.load(std::memory_order_relaxed)) throwNoKernel(frame, device);
   {
     std::lock_guard lock(fallbacks().mutex);
@@ -289,6 +292,10 @@ Kernel findDeviceKernel(const Operator& op, DeviceType type) {
 }
 void setGeneralKernel(DeviceType type, GeneralKernel kernel) {
   general_kernels[slotOf(type)].store(kernel, std::memory_order_release);
+}
+
+AbsentKernel exchangeAbsentKernel(AbsentKernel kernel) {
+  return std::exchange(absent_kernel, kernel);
 }
 
 void setDeviceRecorder(DeviceType type, DeviceRecorder recorder) {

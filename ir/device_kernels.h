@@ -75,6 +75,11 @@ class NotOnDevice : public RuntimeError {
   NotOnDevice() : RuntimeError("not available on the device") {}
 };
 
+// Does a call that the device "meta" has no kernel for. False when it cannot.
+using AbsentKernel = bool (*)(CallFrame& frame);
+// Sets it for the calling thread, and returns the one before; null takes it away.
+AbsentKernel exchangeAbsentKernel(AbsentKernel kernel);
+
 // Calls an operator that has tensors on other devices than the CPU; what Operator::callKernel()
 // does. Throws RuntimeError when tensors lie on different devices, except for tensors of no
 // dimensions on the CPU, which join others where numbers do.

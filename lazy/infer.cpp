@@ -1,6 +1,7 @@
 #include "lazy/infer.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -133,12 +134,10 @@ Inferred run(const Operator& op, std::span<const IValue> args, bool& absent) {
   return made;
 }
 
-// What the record's rule says of the call's types, where that is all there is to say. Arguments are
-// row-major, so that the results are most likely as well.
-Inferred byRule(const Operator& op, std::span<const IValue> args) {
-  Inferred made;
+// The types that the record's rule gives for the call's results; empty where it says nothing.
+std::vector<TypePtr> typesByRule(const Operator& op, std::span<const IValue> args) {
   const ShapeRule rule = op.record().shape;
-  if (!rule) return made;
+  if (!rule) return {};
   wick::Graph graph;
   const auto value = [&](const IValue& v) {
     if (v.isNone()) return graph.insertNode(graph.createNone())->output();
@@ -149,7 +148,6 @@ Inferred byRule(const Operator& op, std::span<const IValue> args) {
     const bool tensors = v.isList() && std::ranges::any_of(v.elements(), [](const IValue& e) {
                            return e.isTensor() || e.isNone();
                          });
-    if (v.isTensor() && !v.toTensor().isContiguous()) return made;
     if (!tensors) {
       inputs.push_back(value(v));
       continue;
@@ -162,20 +160,40 @@ Inferred byRule(const Operator& op, std::span<const IValue> args) {
   const size_t count = op.schema().returns().size();
   Node* node = graph.insertNode(graph.create(op.symbol(), inputs, count));
   node->setOperator(&op);
-  const std::vector<TypePtr> types = rule(*node);
-  if (types.size() != count) return made;
+  std::vector<TypePtr> types = rule(*node);
+  return types.size() == count ? types : std::vector<TypePtr>();
+}
+
+// The geometry of a type whose dtype and sizes are known; nullopt for others.
+std::optional<Geometry> geometryOf(const TypePtr& type) {
+  const auto* tensor = type ? type->as<TensorType>() : nullptr;
+  if (!tensor || !tensor->facts().dtype) return std::nullopt;
+  const auto sizes = sizesOf(tensor->facts());
+  if (!sizes) return std::nullopt;
+  Geometry geometry;
+  geometry.dtype = *tensor->facts().dtype;
+  for (const Size& size : *sizes) {
+    if (!size || *size < 0) return std::nullopt;
+    geometry.sizes.push_back(*size);
+  }
+  geometry.strides = contiguousStrides(geometry.sizes);
+  return geometry;
+}
+
+// What the record's rule says of the call's types, where that is all there is to say. Arguments are
+// row-major, so that the results are most likely as well.
+Inferred byRule(const Operator& op, std::span<const IValue> args) {
+  Inferred made;
+  for (const IValue& v : args) {
+    if (v.isTensor() && !v.toTensor().isContiguous()) return made;
+  }
+  const std::vector<TypePtr> types = typesByRule(op, args);
+  if (types.empty()) return made;
   for (const TypePtr& type : types) {
-    const auto* tensor = type ? type->as<TensorType>() : nullptr;
-    if (!tensor || !tensor->facts().dtype) return made;
-    const auto sizes = sizesOf(tensor->facts());
-    if (!sizes) return made;
+    std::optional<Geometry> geometry = geometryOf(type);
+    if (!geometry) return made;
     Inferred::Result result;
-    result.geometry.dtype = *tensor->facts().dtype;
-    for (const Size& size : *sizes) {
-      if (!size || *size < 0) return made;
-      result.geometry.sizes.push_back(*size);
-    }
-    result.geometry.strides = contiguousStrides(result.geometry.sizes);
+    result.geometry = std::move(*geometry);
     made.results.push_back(std::move(result));
     made.counts.push_back(Record::kOne);
   }
@@ -211,6 +229,13 @@ std::shared_ptr<const Inferred> infer(const Operator& op, std::span<const IValue
   const std::string own = key;
   return known.insert_or_assign(own, std::make_shared<const Inferred>(find(op, args)))
       .first->second;
+}
+
+bool areSizesKnown(const Operator& op, std::span<const IValue> args) {
+  const std::vector<TypePtr> types = typesByRule(op, args);
+  return !types.empty() && std::ranges::all_of(types, [](const TypePtr& type) {
+    return geometryOf(type).has_value();
+  });
 }
 
 }  // namespace wick::lazy

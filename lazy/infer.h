@@ -31,4 +31,8 @@ struct Inferred {
 // of the operator, which is a base form. Never null.
 std::shared_ptr<const Inferred> infer(const Operator& op, std::span<const IValue> args);
 
+// Returns whether the record's rule tells the sizes and dtypes of all results from the types of the
+// arguments and the numbers among them: no element of a tensor decides them.
+bool areSizesKnown(const Operator& op, std::span<const IValue> args);
+
 }  // namespace wick::lazy

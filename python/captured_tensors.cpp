@@ -13,12 +13,14 @@
 #include "core/grad_mode.h"
 #include "ir/call_layer.h"
 #include "ir/function.h"
+#include "lazy/zero_results.h"
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/interrupts.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "runtime/call.h"
+#include "runtime/ops/call.h"
 #include "tracing/tracer.h"
 
 namespace wick::python {
@@ -62,13 +64,15 @@ class Guard : public capture::TensorGuard {
         device_(tensorIn(object).device()),
         sizes_(tensorIn(object).impl()->sizes),
         strides_(tensorIn(object).impl()->strides),
-        requires_grad_(autograd::requiresGradient(tensorIn(object))) {}
+        requires_grad_(autograd::requiresGradient(tensorIn(object))),
+        leaf_(autograd::isLeaf(tensorIn(object))) {}
 
   bool matches(PyObject* object) const override {
     if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type_.get()) return false;
     const Tensor& tensor = tensorIn(object);
     if (!tensor.defined() || tensor.kind() != TensorKind::Dense) return false;
     const TensorImpl& impl = *tensor.impl();
+    if (autograd::isLeaf(tensor) != leaf_) return false;
     return impl.dtype == dtype_ && tensor.device() == device_ && impl.sizes == sizes_ &&
            impl.strides == strides_ && autograd::requiresGradient(tensor) == requires_grad_;
   }
@@ -85,7 +89,7 @@ class Guard : public capture::TensorGuard {
   DType dtype_;
   Device device_;
   DimVector sizes_, strides_;
-  bool requires_grad_;
+  bool requires_grad_, leaf_;
 };
 
 // ---- graphs ----
@@ -99,9 +103,29 @@ class FakeLayer : public CallLayer {
       const bool device = i < declared.size() && declared[i].name == "device";
       if (call.args[i].isDevice() || (device && call.args[i].isNone())) {
         call.args[i] = IValue(kMeta);
+      } else {
+        call.args[i] = faked(call.args[i]);
       }
     }
     callBelow(CallLayerSlot::Lazy, call);
+  }
+
+ private:
+  // Constants beside fakes have no memory either.
+  static IValue faked(const IValue& v) {
+    if (v.isTensor()) {
+      const Tensor t = v.toTensor();
+      if (!t.defined() || !t.device().isCpu() || t.kind() != TensorKind::Dense) return v;
+      return IValue(Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), kMeta));
+    }
+    if (!v.isList()) return v;
+    bool any = false;
+    std::vector<IValue> elements;
+    for (const IValue& e : v.elements()) {
+      elements.push_back(faked(e));
+      any |= e.isTensor() && e.toTensor().defined() && e.toTensor().device().isCpu();
+    }
+    return any ? IValue(makeList(v.toList().element_type, std::move(elements))) : v;
   }
 };
 
@@ -177,7 +201,10 @@ class OwnRecording : public capture::Recording {
     Object object;
     if (Py_TYPE(tensor) == tensor_type) {
       if (gradient) fake.setRequiresGrad(true);
-      object = Object::checked(tensorObject(fake));
+      // The result of an operator is no leaf.
+      static const OperatorHandle kClone("aten::clone", "");
+      object = Object::checked(
+          tensorObject(gradient && !autograd::isLeaf(real) ? kClone(fake, IValue()) : fake));
     } else {
       const Owned plain(tensorObject(fake));
       object = Object::checked(PyObject_CallMethod(
@@ -205,8 +232,8 @@ class OwnRecording : public capture::Recording {
 
   Object attribute(PyObject* fake, PyObject* name) override {
     const std::string_view text = PyUnicode_AsUTF8(name);
-    static constexpr std::string_view kHidden[] = {"grad",    "grad_fn",         "data", "_version",
-                                                   "is_leaf", "_backward_hooks", "names"};
+    static constexpr std::string_view kHidden[] = {"grad",     "grad_fn",         "data",
+                                                   "_version", "_backward_hooks", "names"};
     for (const std::string_view each : kHidden) {
       if (text == each) breakGraph(fmt::format("'{}' of a tensor", text));
     }
@@ -284,6 +311,7 @@ class OwnRecording : public capture::Recording {
     {
       const tracing::TraceScope scope(tracer_);
       const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
+      const lazy::ZeroResultsScope zeros;
       result = Object::own(f());
     }
     if (!result) breakOnError(what);

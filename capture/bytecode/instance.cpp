@@ -2,6 +2,7 @@
 
 #define Py_BUILD_CORE
 #include <internal/pycore_dict.h>
+#include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
 
 namespace wick::capture {
@@ -86,6 +87,10 @@ int64_t typeVersion(PyTypeObject* type) {
     PyErr_Clear();
   }
   return type->tp_version_tag;
+}
+
+void setFrameLine(PyFrameObject* frame, int line) {
+  frame->f_lineno = line;
 }
 
 }  // namespace wick::capture

@@ -27,4 +27,7 @@ PyObject* findTypeItem(PyTypeObject* type, PyObject* name);
 // changed. Zero when the interpreter gives no more of them.
 int64_t typeVersion(PyTypeObject* type);
 
+// Sets the line that a frame object, which was made for a traceback, is at.
+void setFrameLine(PyFrameObject* frame, int line);
+
 }  // namespace wick::capture

@@ -1,6 +1,7 @@
 #include "capture/effects/recipe.h"
 
 #include <fmt/format.h>
+#include <frameobject.h>
 
 #include "capture/bytecode/instance.h"
 #include "capture/world.h"
@@ -10,6 +11,23 @@ namespace {
 
 void check(int status) {
   if (status < 0) throw PythonError();
+}
+
+// Puts an entry for a line of a code in front of the exception's traceback.
+void addTraceback(PyObject* exception, PyObject* code, int line) {
+  const Object globals = Object::checked(PyDict_New());
+  const Object frame = Object::checked(reinterpret_cast<PyObject*>(PyFrame_New(
+      PyThreadState_Get(), reinterpret_cast<PyCodeObject*>(code), globals.get(), nullptr)));
+  auto* const place = reinterpret_cast<PyFrameObject*>(frame.get());
+  setFrameLine(place, line);
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(exception))), Py_NewRef(exception),
+                PyException_GetTraceback(exception));
+  const int status = PyTraceBack_Here(place);
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Object kind = Object::own(type), same = Object::own(value), made = Object::own(traceback);
+  if (status < 0 || !made) throw PythonError();
+  check(PyException_SetTraceback(exception, made.get()));
 }
 
 class Runner {
@@ -128,6 +146,8 @@ class Runner {
         return check(PyDict_DelItem(PyModule_GetDict(target), step.object.get()));
       case StepKind::kSetCell:
         return check(PyCell_Set(target, step.arguments.size() > 1 ? at(step, 1) : nullptr));
+      case StepKind::kTraceback:
+        return addTraceback(target, step.object.get(), static_cast<int>(step.number));
       case StepKind::kGradMode:
         return world_.setGradMode(step.number != 0);
       default:
@@ -183,6 +203,8 @@ const char* nameOf(StepKind kind) {
       return "delete module item";
     case StepKind::kSetCell:
       return "set cell";
+    case StepKind::kTraceback:
+      return "traceback";
     case StepKind::kGradMode:
       return "set gradient mode";
   }

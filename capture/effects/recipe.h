@@ -34,8 +34,9 @@ enum class StepKind : uint8_t {
   kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__
   kSetModuleItem,       // a module's dict
   kDeleteModuleItem,
-  kSetCell,   // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
-  kGradMode,  // gradients are recorded if `number`
+  kTraceback,  // arguments[0], an exception, has passed the line `number` of the code `object`
+  kSetCell,    // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
+  kGradMode,   // gradients are recorded if `number`
 };
 
 struct Step {

@@ -543,7 +543,17 @@ Variable* hashOf(Capture& capture, const Arguments& given) {
   return pure<kHash>(capture, given);
 }
 
-// An iterator that gives constants: range and its like.
+Variable* reduce(Capture& capture, const Arguments& given) {
+  if (count(given) != 2 && count(given) != 3) return nullptr;
+  Variable* const iterator = iterate_(capture, given.positional[1]);
+  Variable* total = count(given) == 3 ? given.positional[2] : nextOf(capture, iterator);
+  if (!total) capture.raise(PyExc_TypeError, "reduce() of empty iterable with no initial value");
+  while (Variable* each = nextOf(capture, iterator)) {
+    total = callVariable(capture, first(given), {{total, each}, {}});
+  }
+  return total;
+}
+
 Variable* isIdentical(Capture& capture, const Arguments& given) {
   if (count(given) != 2) return nullptr;
   return capture.constantBool(isSame(capture, first(given), given.positional[1]));
@@ -638,6 +648,7 @@ Handlers makeHandlers() {
   handlers[reinterpret_cast<PyObject*>(&PyODict_Type)] = dict<&PyODict_Type>;
   addFrom(handlers, "itertools", "chain", chain);
   addFrom(handlers, "operator", "is_", isIdentical);
+  addFrom(handlers, "_functools", "reduce", reduce);
   return handlers;
 }
 

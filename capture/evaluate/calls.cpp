@@ -126,6 +126,10 @@ Variable* callBound(Capture& capture, Variable* self, PyObject* name, PyObject* 
       setItem(capture, self, given.positional[0], given.positional[1]);
       return capture.constant(Py_None);
     }
+    if (special == "__delitem__" && given.positional.size() == 1) {
+      setItem(capture, self, given.positional[0], nullptr);
+      return capture.constant(Py_None);
+    }
     if (special == "__contains__" && given.positional.size() == 1) {
       return capture.constantBool(contains(capture, self, given.positional[0]));
     }

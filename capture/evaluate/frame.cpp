@@ -79,6 +79,10 @@ void EvalFrame::step() {
     capture.frame = outer;
   } catch (const Raised& raised) {
     capture.frame = outer;
+    if (auto* exception = dynamic_cast<ExceptionVariable*>(raised.exception)) {
+      exception->passed.push_back(
+          {Object::share(function->codeObject()), instruction().location.line});
+    }
     if (!handle(raised.exception)) throw;
   } catch (...) {
     capture.frame = outer;
@@ -98,7 +102,7 @@ bool EvalFrame::handle(Variable* exception) {
     if (at < range.start || at >= range.end) continue;
     if (stack.size() < static_cast<size_t>(range.depth)) breakGraph("the stack is too short");
     stack.resize(static_cast<size_t>(range.depth));
-    if (range.lasti) push(capture.make<MarkVariable>(MarkVariable::Kind::kOffset));
+    if (range.lasti) push(capture.make<MarkVariable>(MarkVariable::Kind::kOffset, nullptr, at));
     push(exception);
     next = range.target;
     return true;

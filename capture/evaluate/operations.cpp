@@ -237,9 +237,14 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
           [&] { return Object::checked(operation.function(a.get(), b.get())); });
     });
   }
-  if (PyUnicode_Check(left->constant() ? left->constant() : Py_None) &&
+  if (left->constant() && PyUnicode_Check(left->constant()) &&
       std::string_view(operation.name) == "mod") {
-    breakGraph("text % with values that are not constants");
+    const Object values = capture.objectFor(right);
+    if (!holdsConstantsOnly(values.get())) breakGraph("text % with values that are not constants");
+    return capture.concretely([&] {
+      return capture.constant(
+          Object::checked(PyNumber_Remainder(left->constant(), values.get())).get());
+    });
   }
   if (Variable* found = binaryOfContainers(capture, operation, left, right)) return found;
   breakGraph(fmt::format("{} {} {}", describe(*left), operation.sign, describe(*right)));

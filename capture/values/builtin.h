@@ -51,12 +51,14 @@ class OpaqueVariable : public Variable {
 class MarkVariable : public Variable {
  public:
   enum class Kind : uint8_t { kNull, kPreviousException, kOffset };
-  explicit MarkVariable(Kind kind, Variable* previous = nullptr) : kind(kind), previous(previous) {}
+  explicit MarkVariable(Kind kind, Variable* previous = nullptr, int instruction = -1)
+      : kind(kind), previous(previous), instruction(instruction) {}
   PyTypeObject* type() const override { return &PyBaseObject_Type; }
   int build(Builder& builder) override;
 
   const Kind kind;
   Variable* const previous;  // the exception that was handled before, or null
+  const int instruction;     // the index of the instruction whose offset it is
 };
 
 }  // namespace wick::capture

@@ -7,6 +7,7 @@
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/dict.h"
+#include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 
 namespace wick::capture {
@@ -166,7 +167,7 @@ bool InstanceVariable::truth(Capture& capture) {
 Variable* InstanceVariable::iterate(Capture& capture) {
   if (Variable* found = callSpecial(capture, "__iter__")) return found;
   const Object text = Object::checked(PyUnicode_InternFromString("__getitem__"));
-  if (findTypeItem(type_, text.get())) breakGraph("an iteration by __getitem__");
+  if (findTypeItem(type_, text.get())) return capture.make<ItemIterator>(this);
   capture.raise(PyExc_TypeError, fmt::format("'{}' object is not iterable", type_->tp_name));
 }
 
@@ -237,6 +238,11 @@ Variable* ExceptionVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (is(name, "__context__")) return orNone(context);
   if (is(name, "__suppress_context__")) return capture.constantBool(suppress_context);
   if (is(name, "__traceback__")) breakGraph("the traceback of an exception");
+  for (PyObject* type : {PyExc_NameError, PyExc_AttributeError}) {
+    // The interpreter sets these where it raises them.
+    if (!PyType_IsSubtype(type_, reinterpret_cast<PyTypeObject*>(type))) continue;
+    if (is(name, "name") || is(name, "obj")) breakGraph("the name of an exception");
+  }
   if (is(name, "value") && type_ == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) {
     return orNone(args.empty() ? nullptr : args[0]);
   }
@@ -265,6 +271,9 @@ int ExceptionVariable::build(Builder& builder) {
   for (const int each : builder.buildAll(args)) parts.push_back(each);
   const int made = builder.make(StepKind::kCall, std::move(parts));
   builder.remember(this, made);
+  for (const Passed& each : passed) {
+    builder.effect(StepKind::kTraceback, {made}, each.code, each.line);
+  }
   const auto set = [&](const char* name, Variable* value) {
     if (!value) return;
     builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)},

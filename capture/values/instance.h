@@ -66,6 +66,12 @@ class ExceptionVariable : public InstanceVariable {
   int build(Builder& builder) override;
 
   std::vector<Variable*> args;
+  // The lines that it has passed, the innermost first.
+  struct Passed {
+    Object code;
+    int line;
+  };
+  std::vector<Passed> passed;
   Variable* cause = nullptr;
   Variable* context = nullptr;
   bool suppress_context = false;

@@ -114,6 +114,21 @@ Variable* DictIterator::next(Capture& capture) {
   return elementOf(capture, what_, item);
 }
 
+Variable* ItemIterator::next(Capture& capture) {
+  if (ended_) return nullptr;
+  try {
+    return getItem(capture, container_, capture.constantLong(at_++));
+  } catch (const Raised& raised) {
+    for (PyObject* type : {PyExc_IndexError, PyExc_StopIteration}) {
+      if (!PyType_IsSubtype(raised.exception->type(), reinterpret_cast<PyTypeObject*>(type)))
+        continue;
+      ended_ = true;
+      return nullptr;
+    }
+    throw;
+  }
+}
+
 PyTypeObject* DictView::type() const {
   return what_ == DictIterator::What::kKeys     ? &PyDictKeys_Type
          : what_ == DictIterator::What::kValues ? &PyDictValues_Type

@@ -58,6 +58,19 @@ class DictIterator : public IteratorVariable {
   size_t at_ = 0;
 };
 
+// Asks an object for its items 0, 1, 2 until it raises IndexError.
+class ItemIterator : public IteratorVariable {
+ public:
+  explicit ItemIterator(Variable* container) : container_(container) {}
+  PyTypeObject* type() const override { return &PySeqIter_Type; }
+  Variable* next(Capture& capture) override;
+
+ private:
+  Variable* container_;
+  int64_t at_ = 0;
+  bool ended_ = false;
+};
+
 // dict.keys(), dict.values() and dict.items().
 class DictView : public Variable {
  public:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/evaluate/capture.h"
 #include "capture/world.h"
 
 namespace wick::capture {
@@ -22,7 +23,10 @@ void Variable::setAttribute(Capture&, PyObject* name, Variable*) {
       fmt::format("setting the attribute '{}' of {}", PyUnicode_AsUTF8(name), describe(*this)));
 }
 
-Variable* Variable::call(Capture&, const Arguments&) {
+Variable* Variable::call(Capture& capture, const Arguments&) {
+  if (!type()->tp_call) {
+    capture.raise(PyExc_TypeError, fmt::format("'{}' object is not callable", type()->tp_name));
+  }
   breakGraph(fmt::format("a call of {}", describe(*this)));
 }
 
@@ -30,7 +34,13 @@ Variable* Variable::item(Capture&, Variable*) {
   breakGraph(fmt::format("an item of {}", describe(*this)));
 }
 
-void Variable::setItem(Capture&, Variable*, Variable*) {
+void Variable::setItem(Capture& capture, Variable*, Variable* value) {
+  const auto* const mapping = type()->tp_as_mapping;
+  if (!(mapping && mapping->mp_ass_subscript)) {
+    capture.raise(PyExc_TypeError, fmt::format("'{}' object {}", type()->tp_name,
+                                               value ? "does not support item assignment"
+                                                     : "doesn't support item deletion"));
+  }
   breakGraph(fmt::format("setting an item of {}", describe(*this)));
 }
 
