@@ -192,6 +192,48 @@ int countOperators(const Block& block) {
   return count;
 }
 
+// Records calls on fakes.
+class FakeTracer : public tracing::Tracer {
+ protected:
+  void around(const std::function<void()>& run) override {
+    const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
+    const lazy::ZeroResultsScope zeros;
+    run();
+  }
+
+ private:
+  FakeLayer layer_;
+};
+
+// Replaces the device of fakes by the one that the program sees.
+void nameDevices(Graph& graph, Block& block) {
+  for (Node* node : block.nodes()) {
+    for (Block* inner : node->blocks()) nameDevices(graph, *inner);
+    if (node->kind() != prim::Constant) continue;
+    const auto value = constantOf(node->output());
+    if (!value || !value->isDevice() || value->toDevice().type != DeviceType::Meta) continue;
+    const InsertPointGuard before(node);
+    node->output()->replaceAllUsesWith(graph.insertConstant(IValue(Device())));
+  }
+}
+
+// Returns whether a constant of the graph has no memory: it is a fake that nobody recorded.
+bool hasFakeConstants(const Block& block) {
+  for (const Node* node : block.nodes()) {
+    if (node->kind() == prim::Constant) {
+      const auto value = constantOf(node->output());
+      if (value && value->isTensor() && value->toTensor().defined() &&
+          value->toTensor().device().type == DeviceType::Meta) {
+        return true;
+      }
+    }
+    for (const Block* inner : node->blocks()) {
+      if (hasFakeConstants(*inner)) return true;
+    }
+  }
+  return false;
+}
+
 class OwnRecording : public capture::Recording {
  public:
   Object addInput(PyObject* tensor) override {
@@ -218,6 +260,12 @@ class OwnRecording : public capture::Recording {
   Object call(PyObject* function, const std::vector<PyObject*>& arguments,
               PyObject* names) override {
     const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+    for (PyObject* each : arguments) {
+      if (isDevice(each) && !deviceOf(each).isCpu()) breakGraph("another device than the CPU");
+      if (PyUnicode_Check(each) && PyUnicode_CompareWithASCIIString(each, "meta") == 0) {
+        breakGraph("the device \"meta\"");
+      }
+    }
     for (size_t i = 0; i < named; ++i) {
       if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)),
                                            "requires_grad") == 0 &&
@@ -280,7 +328,7 @@ class OwnRecording : public capture::Recording {
   }
 
   int numOperators() const override {
-    return countOperators(*const_cast<tracing::Tracer&>(tracer_).graph().block());
+    return countOperators(*const_cast<FakeTracer&>(tracer_).graph().block());
   }
 
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
@@ -288,6 +336,8 @@ class OwnRecording : public capture::Recording {
     for (PyObject* each : outputs) values.emplace_back(tensorIn(each));
     try {
       const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
+      nameDevices(*graph, *graph->block());
+      if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
       const int count = countOperators(*graph->block());
       return std::make_shared<Captured>(graph, tracer_.owners(), count);
     } catch (const RuntimeError& error) {
@@ -310,8 +360,6 @@ class OwnRecording : public capture::Recording {
     Object result;
     {
       const tracing::TraceScope scope(tracer_);
-      const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
-      const lazy::ZeroResultsScope zeros;
       result = Object::own(f());
     }
     if (!result) breakOnError(what);
@@ -360,8 +408,7 @@ class OwnRecording : public capture::Recording {
     return Object::checked(tensorObject(fake));
   }
 
-  tracing::Tracer tracer_;
-  FakeLayer layer_;
+  FakeTracer tracer_;
   int num_inputs_ = 0;
 };
 

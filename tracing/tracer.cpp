@@ -391,7 +391,7 @@ void Tracer::call(const LayerCall& call) {
   if (!isRecorded(op)) {
     stash_.clear();
     const PauseTrace pause;
-    return callBelow(CallLayerSlot::Trace, call);
+    return around([&] { callBelow(CallLayerSlot::Trace, call); });
   }
   const auto& declared = op.schema().arguments();
   bool followed = readsSizes(op.symbol());
@@ -403,7 +403,7 @@ void Tracer::call(const LayerCall& call) {
       });
   {
     const PauseTrace pause;
-    callBelow(CallLayerSlot::Trace, call);
+    around([&] { callBelow(CallLayerSlot::Trace, call); });
   }
   Node* node = graph_->create(op.symbol(), inputs, 0);
   node->setOperator(&op);
@@ -436,7 +436,7 @@ IValue Tracer::callFunction(GraphFunction& function, std::span<const IValue> arg
   IValue result;
   {
     const PauseTrace pause;
-    result = run();  // which may take the arguments
+    around([&] { result = run(); });  // which may take the arguments
   }
   Value* value = method
                      ? graph_->insertMethodCall(inputs[0], &function, std::span(inputs).subspan(1))
@@ -455,7 +455,7 @@ IValue Tracer::callInlined(const Graph& body, std::span<const IValue> arguments,
   IValue result;
   {
     const PauseTrace pause;
-    result = run();
+    around([&] { result = run(); });
   }
   const std::vector<Value*> outputs = inlineGraph(*graph_, body, inputs);
   if (outputs.size() == 1) bind(outputs[0], result);

@@ -90,6 +90,11 @@ class Tracer : public CallLayer {
   // What must live as long as the graph: owners of functions that it calls.
   const std::vector<std::shared_ptr<void>>& owners() const { return owners_; }
 
+ protected:
+  // Runs what a recorded call does, with no layer that traces. For those who record calls that are
+  // to run in another way.
+  virtual void around(const std::function<void()>& run) { run(); }
+
  private:
   static Tracer* findActive();
   Value* constantFor(const IValue& value);

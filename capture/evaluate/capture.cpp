@@ -116,7 +116,9 @@ Variable* Capture::read(Source* source, PyObject* object) {
 Variable* Capture::readChild(Variable* parent, Access access, int64_t index, PyObject* key,
                              PyObject* object) {
   if (!parent->source) return read(nullptr, object);
-  return read(guards.child(parent->source, access, index, key), object);
+  Source* const source = guards.child(parent->source, access, index, key);
+  guards.add(source, {Check::Kind::kPresent, {}, 0, {}});
+  return read(source, object);
 }
 
 Variable* Capture::constant(PyObject* object) {

@@ -172,6 +172,8 @@ bool holds(const Check& check, PyObject* object) {
     }
     case Check::Kind::kTensor:
       return check.tensor->matches(object);
+    case Check::Kind::kPresent:
+      return true;
     case Check::Kind::kSubclass:
       return PyType_Check(object) &&
              PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
@@ -203,6 +205,8 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("len({}.__defaults__) == {}", subject, check.number);
     case Check::Kind::kTensor:
       return fmt::format("{}: {}", subject, check.tensor->text());
+    case Check::Kind::kPresent:
+      return subject + " exists";
     case Check::Kind::kSubclass:
       return fmt::format("issubclass({}, {})", subject,
                          reinterpret_cast<PyTypeObject*>(check.object.get())->tp_name);

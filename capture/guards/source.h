@@ -65,6 +65,7 @@ struct Check {
     kNumDefaults,  // a function with `number` defaults
     kTensor,
     kSubclass,  // a class that is derived from `object`
+    kPresent,   // there is an object at all
   };
   Kind kind;
   Object object;

@@ -131,8 +131,9 @@ DictVariable::Entry* DictVariable::read(Capture& capture, PyObject* key) {
     if (from) capture.guards.add(from, {Check::Kind::kLacks, Object::share(key), 0, {}});
     return nullptr;
   }
-  Variable* const made =
-      capture.read(from ? capture.guards.child(from, access_, 0, key) : nullptr, value);
+  Source* const place = from ? capture.guards.child(from, access_, 0, key) : nullptr;
+  if (place) capture.guards.add(place, {Check::Kind::kPresent, {}, 0, {}});
+  Variable* const made = capture.read(place, value);
   Entry& entry = add(key, nullptr, made, 0);
   entry.existed = true;
   return &entry;

@@ -36,7 +36,8 @@ Variable* Variable::item(Capture&, Variable*) {
 
 void Variable::setItem(Capture& capture, Variable*, Variable* value) {
   const auto* const mapping = type()->tp_as_mapping;
-  if (!(mapping && mapping->mp_ass_subscript)) {
+  const auto* const sequence = type()->tp_as_sequence;
+  if (!(mapping && mapping->mp_ass_subscript) && !(sequence && sequence->sq_ass_item)) {
     capture.raise(PyExc_TypeError, fmt::format("'{}' object {}", type()->tp_name,
                                                value ? "does not support item assignment"
                                                      : "doesn't support item deletion"));
