@@ -61,6 +61,8 @@ class Recording {
   virtual Object item(PyObject* fake, PyObject* key) = 0;
   virtual void setItem(PyObject* fake, PyObject* key, PyObject* value) = 0;
   virtual Object length(PyObject* fake) = 0;
+  // Returns a tuple of the elements that an iteration gives.
+  virtual Object rows(PyObject* fake) = 0;
   virtual Object compute(const std::function<Object()>& function) = 0;
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) = 0;

@@ -160,6 +160,9 @@ class Captured : public capture::CapturedGraph {
       const std::shared_ptr<void> owner = unit_;
       const WithoutGil others;
       result = callFunction(*function_, std::move(values), {}, options, &owner);
+    } catch (const RuntimeError& error) {
+      // The program knows nothing of the graph.
+      setPlainError(RuntimeError(error.brief(), error.className()));
     } catch (...) {
       setPythonError();
       throw capture::PythonError();
@@ -175,6 +178,15 @@ class Captured : public capture::CapturedGraph {
   Object object() const override { return shared(Py_None); }
 
  private:
+  [[noreturn]] static void setPlainError(const RuntimeError& error) {
+    try {
+      throw error;
+    } catch (const RuntimeError&) {
+      setPythonError();
+    }
+    throw capture::PythonError();
+  }
+
   std::shared_ptr<CompilationUnit> unit_;
   GraphFunction* function_;
   std::vector<std::shared_ptr<void>> owners_;
@@ -303,6 +315,9 @@ class OwnRecording : public capture::Recording {
   Object length(PyObject* fake) override {
     return recorded("the length of a tensor",
                     [&] { return PyLong_FromSsize_t(PyObject_Size(fake)); });
+  }
+  Object rows(PyObject* fake) override {
+    return recorded("an iteration over a tensor", [&] { return PySequence_Tuple(fake); });
   }
   Object compute(const std::function<Object()>& function) override {
     return recorded("an operator of a tensor", [&]() -> PyObject* {

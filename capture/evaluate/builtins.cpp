@@ -97,7 +97,10 @@ bool isSubclassOf(Capture& capture, PyTypeObject* type, Variable* of) {
   }
   // Abstract classes and unions ask Python, about classes alone.
   const int found = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), wanted);
-  if (found < 0) capture.raiseCurrent();
+  if (found < 0) {
+    PyErr_Clear();
+    breakGraph("isinstance() with an object that is no class");
+  }
   return found != 0;
 }
 

@@ -56,13 +56,7 @@ bool TensorVariable::truth(Capture&) {
 }
 
 Variable* TensorVariable::iterate(Capture& capture) {
-  const int64_t count = length(capture);
-  std::vector<Variable*> rows;
-  for (int64_t i = 0; i < count; ++i) {
-    capture.step();
-    rows.push_back(item(capture, capture.constantLong(i)));
-  }
-  return capture.make<TupleVariable>(std::move(rows), &PyTuple_Type)->iterate(capture);
+  return capture.recorded([&] { return capture.recording->rows(fake_.get()); })->iterate(capture);
 }
 
 int TensorVariable::build(Builder& builder) {
