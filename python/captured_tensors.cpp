@@ -253,6 +253,8 @@ class OwnRecording : public capture::Recording {
     const Tensor fake = Tensor::emptyStrided(real.sizes(), real.strides(), real.dtype(), kMeta);
     const bool gradient = autograd::requiresGradient(real);
     Object object;
+    // The tensor was made before, whatever the mode is now.
+    const GradModeGuard recording(true);
     if (Py_TYPE(tensor) == tensor_type) {
       if (gradient) fake.setRequiresGrad(true);
       // The result of an operator is no leaf.

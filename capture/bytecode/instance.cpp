@@ -71,6 +71,10 @@ std::vector<PyObject*> instanceNames(PyObject* instance) {
   return names;
 }
 
+PyObject* madeInstanceDict(PyObject* instance) {
+  return inlineValues(instance).values ? nullptr : dictOf(instance);
+}
+
 bool hasInstanceDict(PyObject* instance) {
   return Py_TYPE(instance)->tp_dictoffset != 0;
 }

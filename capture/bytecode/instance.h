@@ -16,6 +16,10 @@ PyObject* findInstanceItem(PyObject* instance, PyObject* name);
 // Returns the names (borrowed) of the instance's own attributes in their order.
 std::vector<PyObject*> instanceNames(PyObject* instance);
 
+// Returns the dict (borrowed) that holds the instance's own attributes, or null where they stand in
+// an array or where there are none.
+PyObject* madeInstanceDict(PyObject* instance);
+
 // Returns whether the instance has a dict of its own at all.
 bool hasInstanceDict(PyObject* instance);
 

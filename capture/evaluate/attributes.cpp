@@ -63,9 +63,16 @@ Variable* readNative(Capture& capture, PyObject* descriptor, Variable* variable)
 }
 
 Variable* missing(Capture& capture, Variable* variable, PyObject* attribute) {
-  capture.raise(PyExc_AttributeError,
-                fmt::format("'{}' object has no attribute '{}'", variable->type()->tp_name,
-                            PyUnicode_AsUTF8(attribute)));
+  try {
+    capture.raise(PyExc_AttributeError,
+                  fmt::format("'{}' object has no attribute '{}'", variable->type()->tp_name,
+                              PyUnicode_AsUTF8(attribute)));
+  } catch (const Raised& raised) {
+    auto* const exception = dynamic_cast<ExceptionVariable*>(raised.exception);
+    exception->setMember(name("name").get(), capture.constant(attribute));
+    exception->setMember(name("obj").get(), variable);
+    throw;
+  }
 }
 
 bool isDataDescriptor(PyObject* found) {

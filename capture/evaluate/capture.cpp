@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kMaxSteps = 2'000'000;
 constexpr int kMaxSourceDepth = 200;
 constexpr int kMaxNesting = 50;
+constexpr const char* kDictBeside = "the __dict__ of an object is used beside the object";
 
 bool isCallableInC(PyObject* object) {
   return PyCFunction_Check(object) || PyObject_TypeCheck(object, &PyMethodDescr_Type) ||
@@ -87,6 +88,7 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
 Variable* Capture::read(Source* source, PyObject* object) {
   if (source && source->depth() > kMaxSourceDepth) breakGraph("an object lies too deep");
   const bool shared = !isConstant(object) && !world.isConstant(object);
+  if (instance_dicts_.count(object) != 0) breakGraph(kDictBeside);
   if (shared) {
     if (const auto known = known_.find(object); known != known_.end()) {
       Variable* const found = known->second;
@@ -111,6 +113,14 @@ Variable* Capture::read(Source* source, PyObject* object) {
     known_order_.push_back(made);
   }
   return made;
+}
+
+DictVariable* Capture::attributesOf(Variable* holder) {
+  if (PyObject* dict = madeInstanceDict(holder->object.get())) {
+    if (known_.count(dict) != 0) breakGraph(kDictBeside);
+    instance_dicts_.insert(dict);
+  }
+  return make<DictVariable>(holder->object, Access::kInstanceItem, holder);
 }
 
 Variable* Capture::readChild(Variable* parent, Access access, int64_t index, PyObject* key,

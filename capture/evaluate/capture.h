@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 namespace wick::capture {
 
+class DictVariable;
 class EvalFrame;
 class FunctionVariable;
 class GeneratorVariable;
@@ -63,6 +65,10 @@ class Capture {
   Variable* result(Object object);
 
   // ---- using them ----
+
+  // Returns the attributes of an object that exists. Breaks the graph where their dict is used
+  // beside the object.
+  DictVariable* attributesOf(Variable* holder);
 
   // Adds the guards of the variable. To be called before anything that depends on what it is.
   Variable* use(Variable* variable);
@@ -136,6 +142,7 @@ class Capture {
   std::vector<Variable*> known_order_;
   std::unordered_map<PyObject*, Variable*> fakes_;  // tensors by their fakes
   std::unordered_map<PyObject*, Variable*> pinned_;
+  std::unordered_set<PyObject*> instance_dicts_;
   std::vector<Variable*> modified_;
   std::vector<Source*> inputs_;
   std::vector<Object> kept_;

@@ -182,7 +182,9 @@ Variable* binaryOfContainers(Capture& capture, const Operation& operation, Varia
     std::vector<Variable*> all = a->all(capture);
     for (Variable* each : b->all(capture)) all.push_back(each);
     if (list) return capture.make<ListVariable>(std::move(all));
-    return capture.make<TupleVariable>(std::move(all), &PyTuple_Type);
+    PyTypeObject* const type =
+        capture.world.isSizeType(left->type()) ? left->type() : &PyTuple_Type;
+    return capture.make<TupleVariable>(std::move(all), type);
   }
   if (name == "mul" && a && !operation.in_place) return repeated(capture, a, right);
   if (name == "mul" && b && !operation.in_place) return repeated(capture, b, left);

@@ -114,10 +114,8 @@ void loadGlobal(EvalFrame& f, uint32_t arg) {
   if (arg & 1) pushNull(f, 0);
   Variable* found = f.globals->find(f.capture, name);
   if (!found) found = f.builtins->find(f.capture, name);
-  if (!found) {
-    f.capture.raise(PyExc_NameError,
-                    fmt::format("name '{}' is not defined", PyUnicode_AsUTF8(name)));
-  }
+  // Python knows the error's name.
+  if (!found) breakGraph(fmt::format("name '{}' is not defined", PyUnicode_AsUTF8(name)));
   f.push(found);
 }
 

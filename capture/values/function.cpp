@@ -150,8 +150,7 @@ Variable* FunctionVariable::closureCell(Capture& capture, int index) {
 
 DictVariable* FunctionVariable::attributes(Capture& capture) {
   if (!attributes_) {
-    attributes_ = object ? capture.make<DictVariable>(object, Access::kInstanceItem, this)
-                         : capture.make<DictVariable>(&PyDict_Type);
+    attributes_ = object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type);
   }
   return attributes_;
 }

@@ -25,8 +25,7 @@ void InstanceVariable::guard(Capture& capture) {
 
 DictVariable* InstanceVariable::attributes(Capture& capture) {
   if (!attributes_) {
-    attributes_ = object ? capture.make<DictVariable>(object, Access::kInstanceItem, this)
-                         : capture.make<DictVariable>(&PyDict_Type);
+    attributes_ = object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type);
   }
   return attributes_;
 }
@@ -239,9 +238,10 @@ Variable* ExceptionVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (is(name, "__suppress_context__")) return capture.constantBool(suppress_context);
   if (is(name, "__traceback__")) breakGraph("the traceback of an exception");
   for (PyObject* type : {PyExc_NameError, PyExc_AttributeError}) {
-    // The interpreter sets these where it raises them.
+    // Those that the interpreter raised have a name.
     if (!PyType_IsSubtype(type_, reinterpret_cast<PyTypeObject*>(type))) continue;
-    if (is(name, "name") || is(name, "obj")) breakGraph("the name of an exception");
+    if (is(name, "name") || is(name, "obj"))
+      return slots_.empty() ? capture.constant(Py_None) : member(capture, name);
   }
   if (is(name, "value") && type_ == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) {
     return orNone(args.empty() ? nullptr : args[0]);
@@ -264,7 +264,6 @@ void ExceptionVariable::setAttribute(Capture& capture, PyObject* name, Variable*
 }
 
 int ExceptionVariable::build(Builder& builder) {
-  if (!slots_.empty()) breakGraph(fmt::format("{} with slots is kept", describe(*this)));
   const Object maker = Object::checked(PyObject_GetAttrString(PyExc_BaseException, "__new__"));
   std::vector<int> parts{builder.constant(maker.get()),
                          builder.constant(reinterpret_cast<PyObject*>(type_))};
@@ -284,6 +283,10 @@ int ExceptionVariable::build(Builder& builder) {
   if (suppress_context && !cause) {
     builder.effect(StepKind::kSetInstanceItem, {made, builder.constant(Py_True)},
                    Object::checked(PyUnicode_InternFromString("__suppress_context__")));
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.value) continue;
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(slot.value)}, slot.name);
   }
   if (!attributes_) return made;
   for (const auto& [name, value] : attributes_->entriesMade()) {

@@ -66,6 +66,11 @@ class ExceptionVariable : public InstanceVariable {
   int build(Builder& builder) override;
 
   std::vector<Variable*> args;
+  // Sets an attribute that the interpreter sets where it raises the exception.
+  void setMember(PyObject* name, Variable* value) {
+    slots_.push_back({Object::share(name), value, true});
+  }
+
   // The lines that it has passed, the innermost first.
   struct Passed {
     Object code;

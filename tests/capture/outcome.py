@@ -104,7 +104,7 @@ class Former:
             self.seen[f"tensor of {value.dtype}"] += 1
             if value.requires_grad:
                 self.seen["tensor that requires a gradient"] += 1
-        return (kind, number, str(value.dtype), tuple(value.shape), tuple(value.stride()), value.requires_grad, place,
+        return (kind, number, str(value.dtype), tuple(value.shape), tuple(stride if size > 1 else 0 for size, stride in zip(value.shape, value.stride())), value.requires_grad, place,
                 repr(value.tolist()), self.form(vars(value)) if getattr(value, "__dict__", None) else None)
 
     def gradients(self):
