@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "capture/bytecode/frame_hook.h"
+#include "capture/bytecode/code_chain.h"
 
 namespace wick::capture {
 
@@ -37,23 +37,23 @@ std::optional<PyObject*> Entry::run(const World& world, FrameView frame,
   try {
     recipe.run(registers, world);
     if (value >= 0) return registers[static_cast<size_t>(value)].leak();
-    Object closure;
+    CodeCall next{continuation, {}, {}};
     if (!cells.empty()) {
-      closure = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
+      next.closure = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
       for (size_t i = 0; i < cells.size(); ++i) {
-        PyTuple_SET_ITEM(closure.get(), static_cast<Py_ssize_t>(i),
+        PyTuple_SET_ITEM(next.closure.get(), static_cast<Py_ssize_t>(i),
                          Py_NewRef(registers[static_cast<size_t>(cells[i])].get()));
       }
     }
-    std::vector<Object> given;
+    next.arguments.reserve(arguments.size());
     for (const int argument : arguments) {
-      given.push_back(registers[static_cast<size_t>(argument)]);
+      next.arguments.push_back(registers[static_cast<size_t>(argument)]);
     }
     registers.clear();
     frame.clearSlots();
-    const FunctionParts parts{reinterpret_cast<PyCodeObject*>(continuation.get()), frame.globals(),
-                              frame.builtins(), closure.get()};
-    return callCodeMoving(parts, given).leak();
+    // A continuation that breaks again leaves the call to the entry of the original function.
+    if (handOver(frame, next)) return Py_NewRef(Py_None);
+    return callChain(frame.globals(), frame.builtins(), std::move(next)).leak();
   } catch (const PythonError&) {
     return nullptr;
   }

@@ -247,7 +247,7 @@ PyObject* evaluateFrame(PyThreadState* thread, _PyInterpreterFrame* frame, int t
   }
   if (plainReason(frame, throws) != PlainFrame::kCanBeCaptured || !here.callback ||
       thread->cframe->use_tracing || thread->c_tracefunc || thread->c_profilefunc ||
-      _Py_IsFinalizing()) {
+      thread->recursion_remaining <= 0 || _Py_IsFinalizing()) {
     return runPlainly(thread, frame, throws);
   }
   const CodeSlot* slot = CodeSlot::find(frame->f_code);
@@ -334,6 +334,10 @@ Object makeFunction(const FunctionParts& parts) {
   if (cells > 0) {
     Py_INCREF(parts.closure);
     Py_XSETREF(function->func_closure, parts.closure);
+  }
+  if (parts.documentation) {
+    Py_INCREF(parts.documentation);
+    Py_XSETREF(function->func_doc, parts.documentation);
   }
   return result;
 }

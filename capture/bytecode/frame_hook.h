@@ -11,7 +11,8 @@
 // The callback sees only calls. It is not called
 // - for the frames that plainReason() (frame.h) names, and for code that is skipped (code_data.h);
 // - while a function for tracing or profiling is set on the thread (sys.settrace, sys.setprofile,
-//   coverage, debuggers), and when the interpreter is about to end;
+//   coverage, debuggers), where sys.setrecursionlimit() allows no further call, which fails then,
+//   and when the interpreter is about to end;
 // - where more than half of the thread's C stack is used, or less than 512 KiB are left. With a hook
 //   each Python call needs C stack (about 450 bytes: 9,000 calls are half of 8 MiB), without one it
 //   needs none. So there the hook is taken away, for all threads, until the frame that found it so
@@ -95,6 +96,8 @@ struct FunctionParts {
   PyObject* globals = nullptr;   // a dict
   PyObject* builtins = nullptr;  // a dict; null takes those that the globals name
   PyObject* closure = nullptr;   // a tuple of cells, one for each free variable; null for none
+  // The function's documentation, any object; null takes that which the code has.
+  PyObject* documentation = nullptr;
 };
 
 // Makes the function. Throws BytecodeError for parts that do not fit, PythonError.

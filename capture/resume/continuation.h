@@ -85,11 +85,12 @@ class Continuations {
   // a group (groupStart), and for a layout that is not possible there.
   Object resumeAt(int instruction, const Layout& layout);
 
-  // Returns the code that runs the instruction alone, the whole group if it belongs to one, then
-  // calls the resumeAt of the next, and returns its value. If the instruction fails within a `try`
-  // of the root, the handler and what follows it run in this code. The call is made outside of all
-  // handlers, and moves the state out of the frame. A branch or a loop calls one of two. Throws as
-  // resumeAt does. LOAD_METHOD finds bound methods, so that the state behind it is known.
+  // Returns the code that runs the instruction alone, the whole group if it belongs to one, and then
+  // hands over to the resumeAt of the next (code_chain.h): callChain() calls it. If the instruction
+  // fails within a `try` of the root, the handler and what follows it run in this code. The state is
+  // handed over outside of all handlers, and moved out of the frame. A branch or a loop hands over
+  // to one of two. Throws as resumeAt does. LOAD_METHOD finds bound methods, so that the state behind
+  // it is known.
   Object breakAt(int instruction, const Layout& layout);
 
   const DecodedCode& root() const;

@@ -4,7 +4,7 @@
 //   parameters to the stack, handlers entered, locals to their slots, cells to theirs
 //   RESUME
 //   resume: JUMP_FORWARD to the instruction
-//   break:  a copy of the instruction; for each way behind it a call of the continuation
+//   break:  a copy of the instruction; for each way behind it the state is handed over
 //
 // The second erases all instructions that no path leads to.
 #include "capture/resume/entry.h"
@@ -240,7 +240,7 @@ class EntryWriter {
       for (const Exit& exit : plan_.exits) {
         if (exit.jumps != jumps) continue;
         if (jumps && !jump_only) sequence.bind(taken_);
-        appendCall(sequence, code_, root_, positions, exit.layout, exit.continuation.get());
+        appendHandOver(sequence, code_, root_, positions, exit.layout, exit.continuation.get());
       }
     }
   }

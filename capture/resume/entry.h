@@ -11,7 +11,7 @@ namespace wick::capture {
 struct Exit {
   bool jumps = false;
   Layout layout;        // behind the instructions
-  Object continuation;  // the code to call
+  Object continuation;  // the code to hand over to
 };
 
 // The code to be written.

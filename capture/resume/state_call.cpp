@@ -1,5 +1,7 @@
 #include "capture/resume/state_call.h"
 
+#include "capture/bytecode/code_chain.h"
+
 namespace wick::capture {
 namespace {
 
@@ -60,10 +62,13 @@ int temporariesFor(const Layout& layout) {
   return count;
 }
 
-void appendCall(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
-                const StatePositions& positions, const Layout& layout, PyObject* continuation) {
+void appendHandOver(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
+                    const StatePositions& positions, const Layout& layout, PyObject* continuation) {
   emptyStack(sequence, code, positions, layout);
-  sequence.emit(Op::PUSH_NULL);
+  const Object object = handOverObject();
+  sequence.emit(Op::LOAD_CONST, addConstant(code, object.get()));
+  sequence.emit(Op::LOAD_CONST, addConstant(code, continuation));
+  uint32_t items = 1;
   uint32_t cells = 0;
   for (const uint8_t kind : {kCellSlot, kFreeSlot}) {
     for (size_t i = 0; i < root.slots.size(); ++i) {
@@ -72,19 +77,18 @@ void appendCall(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
       ++cells;
     }
   }
-  if (cells > 0) sequence.emit(Op::BUILD_TUPLE, cells);
-  sequence.emit(Op::LOAD_CONST, addConstant(code, continuation));
-  constexpr uint32_t kWithClosure = 8;
-  sequence.emit(Op::MAKE_FUNCTION, cells > 0 ? kWithClosure : 0);
-  uint32_t arguments = 0;
+  if (cells > 0) {
+    sequence.emit(Op::BUILD_TUPLE, cells);
+    ++items;
+  }
   size_t temporary = 1;
   for (const Parameter& parameter : parametersOf(root, layout)) {
     move(sequence, parameter.slot >= 0 ? positions.slots.at(parameter.slot)
                                        : positions.temporaries.at(temporary++));
-    ++arguments;
+    ++items;
   }
-  sequence.emit(Op::PRECALL, arguments);
-  sequence.emit(Op::CALL, arguments);
+  sequence.emit(Op::BUILD_TUPLE, items);
+  sequence.emit(Op::BINARY_SUBSCR);
   sequence.emit(Op::RETURN_VALUE);
 }
 

@@ -14,13 +14,13 @@ struct StatePositions {
   std::vector<int> temporaries;  // unbound locals, temporariesFor() of them
 };
 
-// Returns how many temporaries appendCall() needs.
+// Returns how many temporaries appendHandOver() needs.
 int temporariesFor(const Layout& layout);
 
-// Appends instructions that empty the stack, end its handlers, call the function made of
-// `continuation` with the state, and return its value. Locals are moved: they are unbound
+// Appends instructions that empty the stack, end its handlers, and hand over to the code
+// `continuation` with the state, as code_chain.h says. Locals are moved: they are unbound
 // afterwards. Adds constants to `code`. Throws PythonError if Python has no memory.
-void appendCall(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
-                const StatePositions& positions, const Layout& layout, PyObject* continuation);
+void appendHandOver(Sequence& sequence, DecodedCode& code, const DecodedCode& root,
+                    const StatePositions& positions, const Layout& layout, PyObject* continuation);
 
 }  // namespace wick::capture

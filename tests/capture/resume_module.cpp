@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "capture/bytecode/assemble.h"
+#include "capture/bytecode/code_chain.h"
 #include "capture/bytecode/edit.h"
+#include "capture/bytecode/frame_hook.h"
 #include "capture/bytecode/prefix.h"
 #include "capture/resume/continuation.h"
 #include "capture/resume/state_call.h"
@@ -208,13 +212,97 @@ PyObject* split(PyObject*, PyObject* args) {
     if (probe != Py_None) {
       appendProbe(sequence, result, root_code, *found, probe, expected != 0, go_on);
     }
-    appendCall(sequence, result, root_code, positions, layout, continuation.get());
+    appendHandOver(sequence, result, root_code, positions, layout, continuation.get());
     sequence.bind(go_on);
     editor.insert(at, std::move(sequence), Editor::Jumps::kToInserted, Editor::Handler::kNone);
     if (!methods) bindMethods(editor, result);
     editor.finish();
     return built("(OO)", assemble(result).get(), continuation.get());
   });
+}
+
+// ---- calls that are driven
+
+// The frames that drive() changes, and how often it did.
+struct Driver {
+  PyObject* codes;              // a dict; borrowed
+  bool every = false;           // a continuation breaks at its first instruction
+  PyObject* plainly = nullptr;  // the code whose next frame runs as it is
+  std::map<PyObject*, std::unique_ptr<Continuations>> roots;
+  long chains = 0;
+  long handed = 0;
+  long breaks = 0;
+};
+
+bool takesPositionalOnly(PyCodeObject* code) {
+  return !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR)) &&
+         code->co_kwonlyargcount == 0;
+}
+
+// Returns the code to call in place of a frame's, or null.
+Object replacement(Driver& driver, PyCodeObject* code) {
+  const Object address = Object::checked(PyLong_FromVoidPtr(code));
+  PyObject* const found = PyDict_GetItemWithError(driver.codes, address.get());
+  if (found) return Object::share(found);
+  if (PyErr_Occurred()) throw PythonError();
+  const ContinuationInfo* const info = driver.every ? Continuations::find(code) : nullptr;
+  if (!info || info->kind != ContinuationInfo::Kind::kResume) return {};
+  auto& root = driver.roots[info->root.get()];
+  if (!root) root = std::make_unique<Continuations>(codeOf(info->root.get()));
+  ++driver.breaks;
+  return root->breakAt(info->instruction, info->layout);
+}
+
+std::optional<PyObject*> onDrivenFrame(void* context, FrameView frame, CodeData*) {
+  Driver& driver = *static_cast<Driver*>(context);
+  PyObject* const code = reinterpret_cast<PyObject*>(frame.code());
+  if (std::exchange(driver.plainly, nullptr) == code) return std::nullopt;
+  CodeCall next{replacement(driver, frame.code()),
+                frame.closure() ? Object::share(frame.closure()) : Object(),
+                {}};
+  if (!next.code || !takesPositionalOnly(frame.code())) return std::nullopt;
+  for (int i = 0; i < frame.code()->co_argcount; ++i) next.arguments.push_back(frame.takeSlot(i));
+  frame.clearSlots();
+  if (next.code.get() == code) driver.plainly = code;
+  if (handOver(frame, next)) {
+    ++driver.handed;
+    return Py_NewRef(Py_None);
+  }
+  ++driver.chains;
+  return callChain(frame.globals(), frame.builtins(), std::move(next)).leak();
+}
+
+// drive(codes, every, function, args) -> (value, chains, calls handed over by frames that did not
+// start, breaks). Calls the function. When a frame of a code starts whose id() is in the dict, the
+// code in the dict is called with its arguments: by the chain that called the frame, or else by a new one. `every`
+// does so for each continuation, and calls the code that breaks at its first instruction.
+PyObject* drive(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *codes, *function, *arguments;
+    int every = 0;
+    parse(args, "O!pOO!", &PyDict_Type, &codes, &every, &function, &PyTuple_Type, &arguments);
+    Driver driver;
+    driver.codes = codes;
+    driver.every = every != 0;
+    const HookScope scope(onDrivenFrame, &driver);
+    const Object value = Object::checked(PyObject_CallObject(function, arguments));
+    return built("(Olll)", value.get(), driver.chains, driver.handed, driver.breaks);
+  });
+}
+
+// run_paused(function, args) -> value. The hook is paused until the call returns.
+PyObject* runPaused(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *function, *arguments;
+    parse(args, "OO!", &function, &PyTuple_Type, &arguments);
+    const PauseHook pause;
+    return Object::checked(PyObject_CallObject(function, arguments));
+  });
+}
+
+// stack_address() -> an address on the C stack
+PyObject* stackAddress(PyObject*, PyObject*) {
+  return PyLong_FromVoidPtr(__builtin_frame_address(0));
 }
 
 // info(code) -> (root, breaks, instruction, stack, bindings, [root's instruction], [slot]) or None
@@ -261,6 +349,9 @@ PyMethodDef methods[] = {
     {"kinds", kinds, METH_VARARGS, nullptr},
     {"make", make, METH_VARARGS, nullptr},
     {"split", split, METH_VARARGS, nullptr},
+    {"drive", drive, METH_VARARGS, nullptr},
+    {"run_paused", runPaused, METH_VARARGS, nullptr},
+    {"stack_address", stackAddress, METH_NOARGS, nullptr},
     {"info", info, METH_VARARGS, nullptr},
     {"group_start", groupStart, METH_VARARGS, nullptr},
     {"names", names, METH_VARARGS, nullptr},
