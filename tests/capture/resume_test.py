@@ -43,19 +43,19 @@ class Probe:
 probe = Probe()
 
 
-def lines_of(trace):
-    """The names and lines of a traceback. One function that consists of several pieces counts once."""
+def lines_of(trace, once):
+    """The names and lines of a traceback. With `once`, a function that consists of several pieces counts once."""
     lines = []
     while trace:
         line = (trace.tb_frame.f_code.co_qualname, trace.tb_lineno)
-        if lines and lines[-1][0] == line[0]:
+        if once and lines and lines[-1][0] == line[0]:
             lines.pop()
         lines.append(line)
         trace = trace.tb_next
     return lines
 
 
-def outcome(function, args):
+def outcome(function, args, once=True):
     """The result or error of a call and its arguments afterwards, as something that can be compared."""
     args = copy.deepcopy(args)
     try:
@@ -64,10 +64,30 @@ def outcome(function, args):
         chain = []
         while error is not None:
             trace = error.__traceback__.tb_next if not chain else error.__traceback__
-            chain.append((type(error), str(error), lines_of(trace), repr(error.__cause__)))
+            chain.append((type(error), str(error), lines_of(trace, once), repr(error.__cause__)))
             error = error.__context__
         result = "error", chain
     return result, repr(args), sys.exc_info()
+
+
+def positional(code):
+    """Whether the code takes positional arguments only: then a chain can call it."""
+    return not code.co_flags & 0xC and not code.co_kwonlyargcount
+
+
+class Driven:
+    """Calls functions as their compiled forms are called: the parts of these codes by chains.
+
+    With `every`, continuations break at each instruction.
+    """
+
+    def __init__(self, every=False):
+        self.every, self.chains, self.handed, self.breaks = every, 0, 0, 0
+
+    def __call__(self, codes, function, *args):
+        value, *counts = resume.drive({id(code): code for code in codes}, self.every, function, args)
+        self.chains, self.handed, self.breaks = map(operator.add, (self.chains, self.handed, self.breaks), counts)
+        return value
 
 
 def splits(code, methods, indices=None):
@@ -145,29 +165,29 @@ def splittable(code):
 class SplitTest(unittest.TestCase):
     """A function that goes on in a continuation does the same as the function."""
 
-    def compare(self, function, calls, target, code, about):
-        """Runs while the function `target` has the code."""
+    def compare(self, function, calls, target, code, about, run=None, split=None):
+        """Runs while the function `target` has the code. Returns whether a continuation was reached."""
         before = probe.reached
         for args, expected in calls:
             with InPlace(target, code):
-                found = outcome(function, args)
+                found = run(run.every and [split] or all_codes(split), outcome, function, args, False) if run else outcome(function, args)
             self.assertEqual(found, expected, about)
         return probe.reached > before
 
-    def check(self, function, methods, calls, stride=1):
+    def check(self, function, methods, calls, stride=1, run=None):
         """Splits at every instruction, or each so many. Returns how many splits ran their continuation, and not."""
-        expected = [(args, outcome(function, args)) for args in calls]
+        expected = [(args, outcome(function, args, not run)) for args in calls]
         counts = [0, 0]
         for target in (function, *samples.INNER.get(function, ())):
             whole = target.__code__
             for code in all_codes(whole):
-                if not splittable(code):
+                if not splittable(code) or run and not positional(code):
                     continue
                 indices = range(sum(counts) % stride, len(resume.kinds(code)), stride)
                 for index, breaks, new, _ in splits(code, methods, indices):
                     about = f"{code.co_qualname}: {'break' if breaks else 'resume'} at {index} " \
                             f"{resume.names(code)[index]}"
-                    reached = self.compare(function, expected, target, replaced(whole, code, new), about)
+                    reached = self.compare(function, expected, target, replaced(whole, code, new), about, run, new)
                     counts[not reached] += 1
         return counts
 
@@ -179,6 +199,34 @@ class SplitTest(unittest.TestCase):
                     total = [sum(pair) for pair in zip(total, self.check(function, known, calls))]
         print(f"\n{total[0]} splits that ran, {total[1]} that did not", file=sys.stderr)
         self.assertGreater(total[0], 6000)
+
+    def test_every_instruction_by_a_chain(self):
+        total, run = [0, 0], Driven()
+        for function, _, *calls in samples.SAMPLES:
+            with self.subTest(function.__name__):
+                total = [sum(pair) for pair in zip(total, self.check(function, False, calls, run=run))]
+        print(f"\n{total[0]} splits that ran, {total[1]} that did not, {run.chains} chains", file=sys.stderr)
+        self.assertGreater(total[0], 5000)
+        self.assertGreater(run.chains, 10000)
+        self.assertGreater(run.handed, 5000)
+
+    def test_breaks_at_all_instructions(self):
+        """The function breaks at its first instruction, and then at each that comes until one fails."""
+        run = Driven(every=True)
+        for function, _, *calls in samples.SAMPLES:
+            with self.subTest(function.__name__):
+                self.check_all(function, [(args, outcome(function, args, False)) for args in calls], run)
+        print(f"\n{run.chains} chains, {run.breaks} breaks", file=sys.stderr)
+        self.assertGreater(run.breaks, 3000)
+
+    def check_all(self, function, calls, run):
+        for code in all_codes(function.__code__):
+            if not splittable(code) or not positional(code):
+                continue
+            first = [i for i, name in enumerate(resume.names(code)) if name[0] == "RESUME"][0] + 1
+            new, _ = resume.split(code, first, True, False, probe, True)
+            changed = replaced(function.__code__, code, new)
+            self.compare(function, calls, function, changed, code.co_qualname, run, new)
 
     def test_big_functions(self):
         self.assertGreater(self.check(samples.big(7), False, [tuple(range(300)), (*range(305),)], 7)[0], 200)
@@ -223,7 +271,7 @@ class SplitTest(unittest.TestCase):
 
     def test_random_programs(self):
         chance = random.Random(SEED)
-        counts = collections.Counter()
+        counts, run = collections.Counter(), Driven(every=True)
         for number in range(PROGRAMS):
             source = programs.write(chance)
             function = made(source, handled=samples.handled, Manager=samples.Manager)
@@ -251,14 +299,16 @@ class SplitTest(unittest.TestCase):
                     counts[resume.names(code)[index][0]] += 1
                 else:
                     counts["not reached"] += 1
+            self.check_all(function, [(args, outcome(function, args, False)) for args, _ in calls], run)
             code, about, _ = self.chained(function.__code__, len(resume.kinds(function.__code__)), chance, 3)
             if code:
                 for args, expected in calls:
                     self.assertEqual(outcome(with_code(function, code), args), expected,
                                      f"program {number}, {about}\n{source}")
                 counts["chains"] += 1
-        print(f"\n{dict(counts)}", file=sys.stderr)
+        print(f"\n{dict(counts)}, {run.chains} chains with {run.breaks} breaks", file=sys.stderr)
         self.assertGreater(len(counts), 50)
+        self.assertGreater(run.breaks, 20 * PROGRAMS)
 
 
 class Tracked:
@@ -308,13 +358,19 @@ class LifetimeTest(unittest.TestCase):
     def test_objects_are_freed_in_the_same_order(self):
         for function, args in ((frees, ()), (frees_cells, ("x",))):
             plain = []
-            function(plain, *args)
+            # With a hook the caller keeps arguments, in plain Python as well.
+            Driven()((), function, plain, *args)
             for methods in (False, True):
                 for index, breaks, new, _ in splits(function.__code__, methods):
                     log = []
                     with InPlace(function, new):
-                        function(log, *args)
+                        Driven()(all_codes(new), function, log, *args)
                     self.assertEqual(log, plain, (function.__name__, index, breaks, resume.names(new)[index]))
+                    if index < 5:
+                        del log[:]
+                        with InPlace(function, new):
+                            Driven(every=True)([new], function, log, *args)
+                        self.assertEqual(log, plain, (function.__name__, index, breaks))
 
     def test_no_reference_is_lost_or_kept(self):
         def run(x, items, flag):
