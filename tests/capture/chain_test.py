@@ -290,6 +290,26 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(call("later", "z"), ["later", "z"])
         self.assertEqual(plain(call, "later", "z"), ["later", "z"])
 
+    def test_program_calls_the_function_of_a_part(self):
+        """It is found among the garbage collector's objects."""
+        inner, kept = [], []
+
+        def work(grab, x):
+            y = grab(x)
+            return [y, x]
+
+        def grab(x):
+            code = sys._getframe(1).f_code
+            (part,) = [o for o in gc.get_referrers(code) if isinstance(o, types.FunctionType)]
+            kept.append(part)
+            inner.append(part(lambda x: "inner", None, None, "other"))
+            return "first"
+
+        self.assertEqual(drive(work, grab, "x")[0], ["first", "x"])
+        self.assertEqual(inner, [["inner", "other"]])
+        self.assertEqual(kept[0](lambda x: "later", None, None, "z"), ["later", "z"])
+        self.assertEqual(plain(kept[0], lambda x: "later", None, None, "z"), ["later", "z"])
+
     def test_calls_while_the_hook_is_paused(self):
         def work(x):
             return [abs(x), -x]

@@ -48,6 +48,17 @@ class Depth(HookTest):
         self.assertRaises(ZeroDivisionError, hook.run_by, "plain", fails, 60_000)
         self.assertFalse(foreign.any_set())
 
+    def test_call_that_the_limit_forbids(self):
+        def down(count):
+            count[0] += 1
+            down(count)
+
+        sys.setrecursionlimit(500)
+        count, before = [0], hook.plain_calls()
+        self.assertRaises(RecursionError, hook.run_by, "plain", down, count)
+        self.assertGreater(count[0], 400)
+        self.assertEqual(hook.plain_calls() - before, count[0])
+
     def test_deep_recursion_in_threads(self):
         sys.setrecursionlimit(100_000)
         for size in 0, 64 << 10, 256 << 10, 600 << 10, 2 << 20, 64 << 20:

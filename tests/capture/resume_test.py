@@ -299,7 +299,8 @@ class SplitTest(unittest.TestCase):
                     counts[resume.names(code)[index][0]] += 1
                 else:
                     counts["not reached"] += 1
-            self.check_all(function, [(args, outcome(function, args, False)) for args, _ in calls], run)
+            if number % 5 == 0:
+                self.check_all(function, [(args, outcome(function, args, False)) for args, _ in calls], run)
             code, about, _ = self.chained(function.__code__, len(resume.kinds(function.__code__)), chance, 3)
             if code:
                 for args, expected in calls:
@@ -308,7 +309,7 @@ class SplitTest(unittest.TestCase):
                 counts["chains"] += 1
         print(f"\n{dict(counts)}, {run.chains} chains with {run.breaks} breaks", file=sys.stderr)
         self.assertGreater(len(counts), 50)
-        self.assertGreater(run.breaks, 20 * PROGRAMS)
+        self.assertGreater(run.breaks, 10 * PROGRAMS)
 
 
 class Tracked:
