@@ -169,6 +169,20 @@ class LifetimeTest(unittest.TestCase):
         self.assertEqual(deletes([Node()]), [False, True] * 3)
         self.assertEqual(drive(deletes, [Node()])[0], [False, True] * 3)
 
+    def test_objects_die_while_a_profile_function_is_set(self):
+        def work(start):
+            node = Node()
+            ref = weakref.ref(node)
+            start()
+            del node
+            return ref() is None
+
+        try:
+            value, _ = drive(work, lambda: sys.setprofile(lambda *about: None))
+        finally:
+            sys.setprofile(None)
+        self.assertTrue(value)
+
     def test_peak_of_memory_is_that_of_plain_calls(self):
         def allocates(count):
             x = None
