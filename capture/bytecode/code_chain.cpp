@@ -162,13 +162,11 @@ Object callChain(PyObject* globals, PyObject* builtins, CodeCall call) {
   Link& link = chain.link;
   link.caller = currentFrame();
   link.open = true;
+  Object function;
   for (;;) {
-    Object value;
-    {
-      const FunctionParts parts{reinterpret_cast<PyCodeObject*>(call.code.get()), globals, builtins,
-                                call.closure.get(), chain.object.get()};
-      value = callCodeMoving(parts, call.arguments);
-    }
+    makeFunctionAgain(function, {reinterpret_cast<PyCodeObject*>(call.code.get()), globals,
+                                 builtins, call.closure.get(), chain.object.get()});
+    Object value = callMoving(function.get(), call.arguments);
     if (!link.pending) return value;
     link.pending = false;
     // The vectors are used by turns. The old call is over, and so are its code and its closure.

@@ -310,7 +310,10 @@ bool hookInstalled() {
   return currentHook() == &evaluateFrame;
 }
 
-Object makeFunction(const FunctionParts& parts) {
+namespace {
+
+// Returns the number of cells in the closure, after checking all parts.
+Py_ssize_t checkParts(const FunctionParts& parts) {
   if (!parts.code || !parts.globals || !PyDict_Check(parts.globals)) {
     throw BytecodeError("a function needs code, and a dict of globals");
   }
@@ -324,22 +327,40 @@ Object makeFunction(const FunctionParts& parts) {
     if (PyCell_Check(PyTuple_GET_ITEM(parts.closure, i))) continue;
     throw BytecodeError(fmt::format("element {} of a closure is no cell", i));
   }
+  return cells;
+}
+
+void replaceReference(PyObject*& place, PyObject* object) {
+  Py_XINCREF(object);
+  Py_XSETREF(place, object);
+}
+
+}  // namespace
+
+Object makeFunction(const FunctionParts& parts) {
+  const Py_ssize_t cells = checkParts(parts);
   PyObject* const code = reinterpret_cast<PyObject*>(parts.code);
   Object result = Object::checked(PyFunction_New(code, parts.globals));
   auto* const function = reinterpret_cast<PyFunctionObject*>(result.get());
-  if (parts.builtins) {
-    Py_INCREF(parts.builtins);
-    Py_XSETREF(function->func_builtins, parts.builtins);
-  }
-  if (cells > 0) {
-    Py_INCREF(parts.closure);
-    Py_XSETREF(function->func_closure, parts.closure);
-  }
-  if (parts.documentation) {
-    Py_INCREF(parts.documentation);
-    Py_XSETREF(function->func_doc, parts.documentation);
-  }
+  if (parts.builtins) replaceReference(function->func_builtins, parts.builtins);
+  if (cells > 0) replaceReference(function->func_closure, parts.closure);
+  if (parts.documentation) replaceReference(function->func_doc, parts.documentation);
   return result;
+}
+
+void makeFunctionAgain(Object& made, const FunctionParts& parts) {
+  auto* const function = reinterpret_cast<PyFunctionObject*>(made.get());
+  if (!function || Py_REFCNT(function) != 1 || function->func_globals != parts.globals ||
+      function->func_builtins != parts.builtins || function->func_doc != parts.documentation) {
+    made = makeFunction(parts);
+    return;
+  }
+  const Py_ssize_t cells = checkParts(parts);
+  function->func_version = 0;
+  replaceReference(function->func_name, parts.code->co_name);
+  replaceReference(function->func_qualname, parts.code->co_qualname);
+  replaceReference(function->func_closure, cells > 0 ? parts.closure : nullptr);
+  replaceReference(function->func_code, reinterpret_cast<PyObject*>(parts.code));
 }
 
 Object callCode(const FunctionParts& parts, std::span<PyObject* const> arguments) {
@@ -349,7 +370,7 @@ Object callCode(const FunctionParts& parts, std::span<PyObject* const> arguments
   }));
 }
 
-Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
+Object callMoving(PyObject* function, std::span<Object> arguments) {
   // Waits for the frame of the function, and lets a call around wait again.
   class Moving {
    public:
@@ -373,7 +394,6 @@ Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
       for (Object& each : arguments) each = Object();
     }
   } const rest{arguments};
-  const Object function = makeFunction(parts);
   constexpr size_t kFew = 16;
   PyObject* few[kFew];
   std::vector<PyObject*> many;
@@ -383,9 +403,20 @@ Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
     pointers = many.data();
   }
   for (size_t i = 0; i < arguments.size(); ++i) pointers[i] = arguments[i].get();
-  const Moving moving(function.get(), arguments);
+  const Moving moving(function, arguments);
   return Object::checked(callPython(
-      [&] { return PyObject_Vectorcall(function.get(), pointers, arguments.size(), nullptr); }));
+      [&] { return PyObject_Vectorcall(function, pointers, arguments.size(), nullptr); }));
+}
+
+Object callCodeMoving(const FunctionParts& parts, std::span<Object> arguments) {
+  Object function;
+  try {
+    function = makeFunction(parts);
+  } catch (...) {
+    for (Object& each : arguments) each = Object();
+    throw;
+  }
+  return callMoving(function.get(), arguments);
 }
 
 std::string otherHook() {
