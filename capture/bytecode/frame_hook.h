@@ -103,8 +103,8 @@ struct FunctionParts {
 // Makes the function. Throws BytecodeError for parts that do not fit, PythonError.
 Object makeFunction(const FunctionParts& parts);
 // Replaces the function, null or made by makeFunction() and never given away, by one of these parts.
-// The object stays the same where nothing refers to it any more, and just its code and closure differ:
-// that takes a fifth of the time. Throws as makeFunction() does.
+// The object stays the same if nothing else refers to it and only its code and closure differ, which
+// is faster. Throws as makeFunction() does.
 void makeFunctionAgain(Object& made, const FunctionParts& parts);
 // Makes the function and calls it. Throws BytecodeError for parts that do not fit, and PythonError
 // for whatever the call raises.
