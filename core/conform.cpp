@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/budget.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/stack.h"
@@ -62,6 +63,7 @@ class Conformer {
   // Sets the reason and the path when the result is false.
   bool conform(IValue& value, const TypePtr& type) {
     WICK_CHECK(depth_ < kMaxDepth, "values nest deeper than {}", kMaxDepth);
+    pace_.step();
     bool fits = false;
     ++depth_;
     if (depth_ == kShallow) {
@@ -388,6 +390,7 @@ class Conformer {
   TypeClaims* const claims_;
   int depth_ = 0;
   size_t visits_ = 0;
+  Pace pace_;
   // By whether they convert; shared by the attempts within attempts.
   TypeClaims::Memory* attempts_[2] = {};
   TypeClaims::Memory own_attempts_[2];

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "tests/error_text.h"
 
@@ -192,6 +194,21 @@ TEST(ConformTest, UnionsPreferTheExactMember) {
   EXPECT_TRUE(conform(int64_t{3}, type, Conversions::Python).isInt());
   EXPECT_TRUE(conform(IValue(), type).isNone());
   EXPECT_NE(messageOf("x", type), "no error");
+}
+
+// A list of a million references to one other takes seconds.
+TEST(ConformTest, ManyElementsLookAtTheClock) {
+  const TypePtr inner = types::Optional(types::Int());
+  const IValue shared(makeList(types::None(), std::vector<IValue>(100'000)));
+  const IValue list(makeList(types::List(types::None()), std::vector<IValue>(10, shared)));
+  const Budget::Bounds passed{std::chrono::steady_clock::now() - std::chrono::seconds(1), 0,
+                              nullptr};
+  Budget budget(passed);
+  const BudgetScope scope(&budget);
+  EXPECT_THAT(messageOf(list, types::List(types::List(inner))), testing::HasSubstr("time limit"));
+  TypeClaims claims;
+  EXPECT_THAT(claimMessage(claims, list, types::List(types::List(inner))),
+              testing::HasSubstr("time limit"));
 }
 
 TEST(ConformTest, NamedTuplesGetTheirNames) {
