@@ -59,12 +59,23 @@ void loadFast(EvalFrame& f, uint32_t arg) {
   f.push(f.slots[arg]);
 }
 
+// Breaks the graph before an object may die whose class has a finalizer.
+void dropLocal(EvalFrame& f, uint32_t arg) {
+  const Variable* const held = f.slots[arg];
+  if (!held || !held->object || held->constant()) return;
+  const PyTypeObject* const type = Py_TYPE(held->object.get());
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !(type->tp_finalize || type->tp_del)) return;
+  breakGraph(fmt::format("{} may die, whose class has a finalizer", describe(*held)));
+}
+
 void storeFast(EvalFrame& f, uint32_t arg) {
+  dropLocal(f, arg);
   f.slots[arg] = f.pop();
 }
 
 void deleteFast(EvalFrame& f, uint32_t arg) {
   if (!f.slots[arg]) unbound(f, arg);
+  dropLocal(f, arg);
   f.slots[arg] = nullptr;
 }
 

@@ -238,7 +238,7 @@ Variable* ExceptionVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (is(name, "__suppress_context__")) return capture.constantBool(suppress_context);
   if (is(name, "__traceback__")) breakGraph("the traceback of an exception");
   for (PyObject* type : {PyExc_NameError, PyExc_AttributeError}) {
-    // Those that the interpreter raised have a name.
+    // The interpreter names the attribute where it raises the exception.
     if (!PyType_IsSubtype(type_, reinterpret_cast<PyTypeObject*>(type))) continue;
     if (is(name, "name") || is(name, "obj"))
       return slots_.empty() ? capture.constant(Py_None) : member(capture, name);

@@ -440,6 +440,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--no-reduce", dest="reduce", action="store_false")
     parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("-v", "--verbose", action="store_true", help="as other tests; says nothing more")
     parser.add_argument("--errors", action="store_true", help="print the exceptions that no program meant to raise")
     options = parser.parse_args()
     options.first = False
