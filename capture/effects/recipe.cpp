@@ -59,6 +59,10 @@ class Runner {
         return Object::checked(PyMethod_New(at(step, 0), at(step, 1)));
       case StepKind::kFunction:
         return function(step);
+      case StepKind::kHandled: {
+        const Object found = Object::own(PyErr_GetHandledException());
+        return found ? found : Object::share(Py_None);
+      }
       case StepKind::kAttribute:
         return Object::checked(PyObject_GenericGetAttr(at(step, 0), step.object.get()));
       default:
@@ -146,6 +150,14 @@ class Runner {
         return check(PyDict_DelItem(PyModule_GetDict(target), step.object.get()));
       case StepKind::kSetCell:
         return check(PyCell_Set(target, step.arguments.size() > 1 ? at(step, 1) : nullptr));
+      case StepKind::kContext: {
+        Object handled = Object::own(PyErr_GetHandledException());
+        const Object before = Object::own(PyException_GetContext(target));
+        if (handled && !before && handled.get() != target) {
+          PyException_SetContext(target, handled.leak());
+        }
+        return;
+      }
       case StepKind::kTraceback:
         return addTraceback(target, step.object.get(), static_cast<int>(step.number));
       case StepKind::kGradMode:
@@ -203,6 +215,10 @@ const char* nameOf(StepKind kind) {
       return "delete module item";
     case StepKind::kSetCell:
       return "set cell";
+    case StepKind::kHandled:
+      return "handled exception";
+    case StepKind::kContext:
+      return "context";
     case StepKind::kTraceback:
       return "traceback";
     case StepKind::kGradMode:

@@ -25,6 +25,7 @@ enum class StepKind : uint8_t {
                // `number` say: globals, qualified name, defaults, keyword defaults, closure,
                // annotations
   kAttribute,  // result = arguments[0].object by the class `object`'s generic rules
+  kHandled,    // result = the exception that the thread handles, or None
   // Effects.
   kSetItem,             // arguments[0][arguments[1]] = arguments[2], of a dict
   kDeleteItem,          // del arguments[0][arguments[1]], of a dict
@@ -34,6 +35,7 @@ enum class StepKind : uint8_t {
   kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__
   kSetModuleItem,       // a module's dict
   kDeleteModuleItem,
+  kContext,    // arguments[0], an exception without a context, gets that which the thread handles
   kTraceback,  // arguments[0], an exception, has passed the line `number` of the code `object`
   kSetCell,    // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
   kGradMode,   // gradients are recorded if `number`

@@ -80,6 +80,10 @@ void EvalFrame::step() {
   } catch (const Raised& raised) {
     capture.frame = outer;
     if (auto* exception = dynamic_cast<ExceptionVariable*>(raised.exception)) {
+      if (exception->passed.empty() && !exception->context) {
+        exception->raised_alone = !capture.handled;
+        if (capture.handled != exception) exception->context = capture.handled;
+      }
       exception->passed.push_back(
           {Object::share(function->codeObject()), instruction().location.line});
     }

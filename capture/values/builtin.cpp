@@ -83,7 +83,11 @@ int OpaqueVariable::build(Builder& builder) {
   return builder.constant(object.get());
 }
 
-int MarkVariable::build(Builder&) {
+int MarkVariable::build(Builder& builder) {
+  if (kind == Kind::kPreviousException) {
+    // The exception of the caller's handler is not known here.
+    return previous ? builder.build(previous) : builder.make(StepKind::kHandled, {});
+  }
   breakGraph("an entry of the stack that no program sees is kept");
 }
 

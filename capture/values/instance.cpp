@@ -279,6 +279,7 @@ int ExceptionVariable::build(Builder& builder) {
                    Object::checked(PyUnicode_InternFromString(name)));
   };
   set("__context__", context);
+  if (raised_alone) builder.effect(StepKind::kContext, {made});
   set("__cause__", cause);
   if (suppress_context && !cause) {
     builder.effect(StepKind::kSetInstanceItem, {made, builder.constant(Py_True)},

@@ -71,6 +71,8 @@ class ExceptionVariable : public InstanceVariable {
     slots_.push_back({Object::share(name), value, true});
   }
 
+  // It was raised while the program's own frames handled no other.
+  bool raised_alone = false;
   // The lines that it has passed, the innermost first.
   struct Passed {
     Object code;
