@@ -24,11 +24,12 @@ std::optional<PyObject*> Entry::run(const World& world, FrameView frame,
   if (graph) {
     std::vector<Object> tensors, outputs;
     for (const int input : inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
+    bool touched = false;
     try {
-      graph->run(tensors, outputs);
+      graph->run(tensors, outputs, touched);
     } catch (const PythonError&) {
       // Nothing has happened yet that the program could see: it raises the error itself.
-      if (!graph->isRestartable() || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+      if (touched || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
       PyErr_Clear();
       return std::nullopt;
     }

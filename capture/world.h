@@ -25,10 +25,9 @@ class CapturedGraph {
  public:
   virtual ~CapturedGraph() = default;
   // Runs the graph. `inputs` are the tensors in the order of Recording::addInput(); the outputs are
-  // appended. Throws PythonError, with nothing changed that could be seen if `isRestartable`.
-  virtual void run(std::span<const Object> inputs, std::vector<Object>& outputs) = 0;
-  // Returns whether no run writes to memory that was there before it, nor draws random numbers.
-  virtual bool isRestartable() const = 0;
+  // appended. Throws PythonError; `touched` then says whether something has changed that can be seen.
+  virtual void run(std::span<const Object> inputs, std::vector<Object>& outputs,
+                   bool& touched) const = 0;
   virtual std::string text() const = 0;
   virtual int numOperators() const = 0;
   // Returns an object of Python that shows the graph.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -147,13 +148,15 @@ class Captured : public capture::CapturedGraph {
       : unit_(std::make_shared<CompilationUnit>()),
         function_(unit_->createFunction("__torch__.captured", graph)),
         owners_(std::move(owners)),
-        restartable_(!mayChangeMemory(*graph->block())),
+        impure_(mayChangeMemory(*graph->block())),
         num_operators_(num_operators) {}
 
-  void run(std::span<const Object> inputs, std::vector<Object>& outputs) override {
+  void run(std::span<const Object> inputs, std::vector<Object>& outputs,
+           bool& touched) const override {
     std::vector<IValue> values;
     values.reserve(inputs.size());
     for (const Object& each : inputs) values.emplace_back(tensorIn(each.get()));
+    const Memory memory(impure_, inputs);
     IValue result;
     try {
       const RunOptions options = interruptibleRun();
@@ -161,23 +164,49 @@ class Captured : public capture::CapturedGraph {
       const WithoutGil others;
       result = callFunction(*function_, std::move(values), {}, options, &owner);
     } catch (const RuntimeError& error) {
+      touched = memory.isTouched();
       // The program knows nothing of the graph.
       setPlainError(RuntimeError(error.brief(), error.className()));
     } catch (...) {
+      touched = memory.isTouched();
       setPythonError();
       throw capture::PythonError();
     }
     for (const IValue& each : result.elements()) {
-      PyObject* const made = tensorObject(each.toTensor());
-      outputs.push_back(Object::checked(made));
+      outputs.push_back(Object::checked(tensorObject(each.toTensor())));
     }
   }
-  bool isRestartable() const override { return restartable_; }
   std::string text() const override { return function_->graph()->str(); }
   int numOperators() const override { return num_operators_; }
   Object object() const override { return shared(Py_None); }
 
  private:
+  // The state that a run may change: the inputs' memory, which counts its writes, and random numbers. These are
+  // put back when nothing else has changed.
+  class Memory {
+   public:
+    Memory(bool impure, std::span<const Object> inputs) {
+      if (!impure) return;
+      generator_ = GeneratorState::of(defaultGenerator());
+      for (const Object& each : inputs) {
+        storages_.push_back(tensorIn(each.get()).impl()->storage);
+        versions_.push_back(storages_.back()->version());
+      }
+    }
+    bool isTouched() const {
+      for (size_t i = 0; i < storages_.size(); ++i) {
+        if (storages_[i]->version() != versions_[i]) return true;
+      }
+      if (generator_) generator_->restore(defaultGenerator());
+      return false;
+    }
+
+   private:
+    std::vector<Ref<Storage>> storages_;
+    std::vector<uint32_t> versions_;
+    std::optional<GeneratorState> generator_;
+  };
+
   [[noreturn]] static void setPlainError(const RuntimeError& error) {
     try {
       throw error;
@@ -190,7 +219,7 @@ class Captured : public capture::CapturedGraph {
   std::shared_ptr<CompilationUnit> unit_;
   GraphFunction* function_;
   std::vector<std::shared_ptr<void>> owners_;
-  bool restartable_;
+  bool impure_;
   int num_operators_;
 };
 

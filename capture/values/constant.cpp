@@ -4,6 +4,7 @@
 
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
+#include "capture/values/class.h"
 #include "capture/values/dict.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
@@ -127,6 +128,15 @@ void ConstantVariable::guard(Capture& capture) {
 
 Variable* ConstantVariable::ownAttribute(Capture& capture, PyObject* name) {
   PyObject* const found = findTypeItem(type(), name);
+  // Members of enums keep their values in attributes of their own, and never change.
+  const bool evaluated =
+      found && (PyFunction_Check(found) || Py_TYPE(found) == &PyProperty_Type ||
+                Py_TYPE(found) == &PyClassMethod_Type || Py_TYPE(found) == &PyStaticMethod_Type);
+  if (by_identity_ && isEnum(type()) && !evaluated) {
+    return capture.concretely([&] {
+      return capture.pinned(Object::checked(PyObject_GetAttr(constant_.get(), name)).get());
+    });
+  }
   if (!found || PyObject_TypeCheck(found, &PyMethodDescr_Type)) return nullptr;
   if (!PyObject_TypeCheck(found, &PyGetSetDescr_Type) &&
       !PyObject_TypeCheck(found, &PyMemberDescr_Type)) {

@@ -185,6 +185,10 @@ Variable* DictVariable::find(Capture& capture, PyObject* key) {
 }
 
 void DictVariable::set(Capture& capture, PyObject* key, Variable* key_variable, Variable* value) {
+  PyObject* const descriptor = attributes_of ? findTypeItem(attributes_of, key) : nullptr;
+  if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
+    breakGraph("an attribute that its class rules is set in the __dict__");
+  }
   noteChange(capture);
   Entry* entry = read(capture, key);
   if (!entry) entry = &add(key, key_variable, nullptr, next_order_++);

@@ -39,7 +39,8 @@ class DictVariable : public Variable {
   void clear(Capture& capture);
   void update(Capture& capture, const Arguments& given);
 
-  Variable* default_factory = nullptr;  // of a defaultdict
+  Variable* default_factory = nullptr;    // of a defaultdict
+  PyTypeObject* attributes_of = nullptr;  // the class of the instance whose attributes these are
 
  private:
   struct Entry {
