@@ -208,6 +208,14 @@ class FrameRun {
           code);
       return std::nullopt;
     }
+    if (made->graph && region_->backend) {
+      std::vector<Object> examples;
+      for (const int input : made->inputs) {
+        examples.push_back(registers[static_cast<size_t>(input)]);
+      }
+      const PauseHook pause;
+      made->graph = region_->backend(made->graph, examples);
+    }
     all.entries.insert(all.entries.begin(), std::move(made));
     return use(*all.entries[0], registers);
   }

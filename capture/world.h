@@ -23,6 +23,7 @@ struct GraphBreak {
 // A graph that was captured, compiled or ready to be.
 class CapturedGraph {
  public:
+  CapturedGraph() = default;
   virtual ~CapturedGraph() = default;
   // Runs the graph. `inputs` are the tensors in the order of Recording::addInput(); the outputs are
   // appended. Throws PythonError; `touched` then says whether something has changed that can be seen.
@@ -30,7 +31,7 @@ class CapturedGraph {
                    bool& touched) const = 0;
   virtual std::string text() const = 0;
   virtual int numOperators() const = 0;
-  // Returns an object of Python that shows the graph.
+  // Returns a function of Python that runs the graph: it takes the tensors, and gives a tuple.
   virtual Object object() const = 0;
 };
 

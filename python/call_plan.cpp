@@ -7,17 +7,17 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const Graph& graph) : graph_(graph) {}
+  Planner(const Graph& graph, size_t max_slots) : graph_(graph), max_slots_(max_slots) {}
 
   std::unique_ptr<CallPlan> plan() {
     if (graph_.outputs().size() != 1) return nullptr;
     for (const Value* input : graph_.inputs()) define(input);
     plan_->num_arguments = graph_.inputs().size();
     for (Node* node : graph_.nodes()) {
-      if (!add(*node)) return nullptr;
+      if (!add(*node) || slots_.size() > max_slots_) return nullptr;
     }
     plan_->num_slots = slots_.size();
-    if (plan_->num_slots > kMaxPlanSlots) return nullptr;
+    if (plan_->num_slots > max_slots_) return nullptr;
     plan_->result = slots_.at(graph_.outputs()[0]);
     markLastUses();
     nameResult(*graph_.outputs()[0]->node());
@@ -92,6 +92,7 @@ class Planner {
   }
 
   const Graph& graph_;
+  const size_t max_slots_;
   std::unique_ptr<CallPlan> plan_ = std::make_unique<CallPlan>();
   std::unordered_map<const Value*, uint16_t> slots_;
 };
@@ -120,8 +121,8 @@ IValue CallPlan::run(IValue* slots) const {
   return std::move(slots[result]);
 }
 
-std::unique_ptr<CallPlan> planOf(const Graph& graph) {
-  return Planner(graph).plan();
+std::unique_ptr<CallPlan> planOf(const Graph& graph, size_t max_slots) {
+  return Planner(graph, max_slots).plan();
 }
 
 }  // namespace wick::python

@@ -54,7 +54,7 @@ struct CallPlan {
 
 inline constexpr size_t kMaxPlanSlots = 64;
 
-// Null when the graph holds anything but operators, lists, tuples and constants.
-std::unique_ptr<CallPlan> planOf(const Graph& graph);
+// Null when the graph holds anything but operators, lists, tuples and constants, or more slots.
+std::unique_ptr<CallPlan> planOf(const Graph& graph, size_t max_slots = kMaxPlanSlots);
 
 }  // namespace wick::python

@@ -11,6 +11,7 @@ namespace wick::python {
 namespace {
 
 using capture::Entry;
+using capture::Object;
 using capture::Region;
 
 py::dict describeEntry(const Entry& entry) {
@@ -31,9 +32,26 @@ py::dict describeEntry(const Entry& entry) {
 
 class RegionObject {
  public:
-  RegionObject(bool full_graph, py::object observer)
-      : region_(std::make_shared<Region>(ownTensors())), observer_(std::move(observer)) {
+  RegionObject(bool full_graph, py::object backend, py::object observer)
+      : region_(std::make_shared<Region>(ownTensors())),
+        backend_(std::move(backend)),
+        observer_(std::move(observer)) {
     region_->full_graph = full_graph;
+    if (py::isinstance<py::str>(backend_)) {
+      region_->backend = [](const auto& graph, const auto&) {
+        auto plain = operatorByOperator(graph);
+        if (!plain) {
+          raise(PyExc_NotImplementedError,
+                "the backend \"eager\" runs operators alone, and this graph holds branches or "
+                "calls of functions");
+        }
+        return plain;
+      };
+    } else if (!backend_.is_none()) {
+      region_->backend = [this](const auto& graph, const auto& examples) {
+        return calledFunction(graph, compiledBy(*graph, examples));
+      };
+    }
     if (observer_.is_none()) return;
     region_->observer = [this](PyCodeObject* code, const Entry& entry) {
       const py::object of = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code));
@@ -65,7 +83,24 @@ class RegionObject {
   }
 
  private:
+  // Returns the function that the backend makes of a graph.
+  Object compiledBy(const capture::CapturedGraph& graph,
+                    const std::vector<Object>& examples) const {
+    const Object tensors = Object::checked(PyList_New(static_cast<Py_ssize_t>(examples.size())));
+    for (size_t i = 0; i < examples.size(); ++i) {
+      PyList_SET_ITEM(tensors.get(), static_cast<Py_ssize_t>(i), Py_NewRef(examples[i].get()));
+    }
+    const Object shown = graph.object();
+    Object made = Object::checked(
+        PyObject_CallFunctionObjArgs(backend_.ptr(), shown.get(), tensors.get(), nullptr));
+    if (PyCallable_Check(made.get())) return made;
+    PyErr_Format(PyExc_TypeError, "a backend gives a function, got %s",
+                 Py_TYPE(made.get())->tp_name);
+    throw capture::PythonError();
+  }
+
   std::shared_ptr<Region> region_;
+  py::object backend_;
   py::object observer_;
 };
 
@@ -91,8 +126,8 @@ void addCapture(PyObject* module) {
   py::class_<RegionObject> region(m, "_Region");
   forbidNew(region);
   region.def("call", &RegionObject::call);
-  m.def("_make_region", [](bool full_graph, const py::object& observer) {
-    return std::make_unique<RegionObject>(full_graph, observer);
+  m.def("_make_region", [](bool full_graph, const py::object& backend, const py::object& observer) {
+    return std::make_unique<RegionObject>(full_graph, backend, observer);
   });
   m.def("_call_plainly", callPlainly);
   m.def("_disable_capture", disable);

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "autograd/tape.h"
 #include "capture/bytecode/instance.h"
+#include "capture/compiled_call.h"
 #include "core/device_backend.h"
 #include "core/dtype.h"
 #include "core/generator_state.h"
@@ -15,10 +17,12 @@
 #include "ir/call_layer.h"
 #include "ir/function.h"
 #include "lazy/zero_results.h"
+#include "python/call_plan.h"
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/interrupts.h"
 #include "python/plain_types.h"
+#include "python/script.h"
 #include "python/tensor_object.h"
 #include "runtime/call.h"
 #include "runtime/ops/call.h"
@@ -141,86 +145,154 @@ bool mayChangeMemory(const Block& block) {
   return false;
 }
 
+// The state that a run may change: the inputs' memory, which counts its writes, and random numbers.
+// These are put back when nothing else has changed.
+class Memory {
+ public:
+  Memory(bool impure, std::span<const Object> inputs) {
+    if (!impure) return;
+    generator_ = GeneratorState::of(defaultGenerator());
+    for (const Object& each : inputs) {
+      storages_.push_back(tensorIn(each.get()).impl()->storage);
+      versions_.push_back(storages_.back()->version());
+    }
+  }
+  bool isTouched() const {
+    for (size_t i = 0; i < storages_.size(); ++i) {
+      if (storages_[i]->version() != versions_[i]) return true;
+    }
+    if (generator_) generator_->restore(defaultGenerator());
+    return false;
+  }
+
+ private:
+  std::vector<Ref<Storage>> storages_;
+  std::vector<uint32_t> versions_;
+  std::optional<GeneratorState> generator_;
+};
+
+[[noreturn]] void setPlainError(const RuntimeError& error) {
+  try {
+    throw error;
+  } catch (const RuntimeError&) {
+    setPythonError();
+  }
+  throw capture::PythonError();
+}
+
+// A graph, whichever way it is run.
 class Captured : public capture::CapturedGraph {
  public:
-  Captured(const std::shared_ptr<Graph>& graph, std::vector<std::shared_ptr<void>> owners,
-           int num_operators)
-      : unit_(std::make_shared<CompilationUnit>()),
-        function_(unit_->createFunction("__torch__.captured", graph)),
+  Captured(std::shared_ptr<CompilationUnit> unit, GraphFunction* function,
+           std::vector<std::shared_ptr<void>> owners, int num_operators)
+      : unit_(std::move(unit)),
+        function_(function),
         owners_(std::move(owners)),
-        impure_(mayChangeMemory(*graph->block())),
+        impure_(mayChangeMemory(*function->graph()->block())),
         num_operators_(num_operators) {}
 
   void run(std::span<const Object> inputs, std::vector<Object>& outputs,
            bool& touched) const override {
-    std::vector<IValue> values;
-    values.reserve(inputs.size());
-    for (const Object& each : inputs) values.emplace_back(tensorIn(each.get()));
     const Memory memory(impure_, inputs);
-    IValue result;
     try {
-      const RunOptions options = interruptibleRun();
-      const std::shared_ptr<void> owner = unit_;
-      const WithoutGil others;
-      result = callFunction(*function_, std::move(values), {}, options, &owner);
+      compute(inputs, outputs);
     } catch (const RuntimeError& error) {
       touched = memory.isTouched();
       // The program knows nothing of the graph.
       setPlainError(RuntimeError(error.brief(), error.className()));
+    } catch (const capture::PythonError&) {
+      touched = memory.isTouched();
+      throw;
     } catch (...) {
       touched = memory.isTouched();
       setPythonError();
       throw capture::PythonError();
     }
+  }
+  std::string text() const override { return function_->graph()->str(); }
+  int numOperators() const override { return num_operators_; }
+  Object object() const override { return Object::checked(scriptFunctionObject(function_, unit_)); }
+  const std::shared_ptr<Graph>& graph() const { return function_->graph(); }
+
+ protected:
+  // Appends the outputs. May throw anything.
+  virtual void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const {
+    std::vector<IValue> values;
+    values.reserve(inputs.size());
+    for (const Object& each : inputs) values.emplace_back(tensorIn(each.get()));
+    IValue result;
+    {
+      const RunOptions options = interruptibleRun();
+      const std::shared_ptr<void> owner = unit_;
+      const WithoutGil others;
+      result = callFunction(*function_, std::move(values), {}, options, &owner);
+    }
+    append(result, outputs);
+  }
+  static void append(const IValue& result, std::vector<Object>& outputs) {
     for (const IValue& each : result.elements()) {
       outputs.push_back(Object::checked(tensorObject(each.toTensor())));
     }
   }
-  std::string text() const override { return function_->graph()->str(); }
-  int numOperators() const override { return num_operators_; }
-  Object object() const override { return shared(Py_None); }
 
  private:
-  // The state that a run may change: the inputs' memory, which counts its writes, and random numbers. These are
-  // put back when nothing else has changed.
-  class Memory {
-   public:
-    Memory(bool impure, std::span<const Object> inputs) {
-      if (!impure) return;
-      generator_ = GeneratorState::of(defaultGenerator());
-      for (const Object& each : inputs) {
-        storages_.push_back(tensorIn(each.get()).impl()->storage);
-        versions_.push_back(storages_.back()->version());
-      }
-    }
-    bool isTouched() const {
-      for (size_t i = 0; i < storages_.size(); ++i) {
-        if (storages_[i]->version() != versions_[i]) return true;
-      }
-      if (generator_) generator_->restore(defaultGenerator());
-      return false;
-    }
-
-   private:
-    std::vector<Ref<Storage>> storages_;
-    std::vector<uint32_t> versions_;
-    std::optional<GeneratorState> generator_;
-  };
-
-  [[noreturn]] static void setPlainError(const RuntimeError& error) {
-    try {
-      throw error;
-    } catch (const RuntimeError&) {
-      setPythonError();
-    }
-    throw capture::PythonError();
-  }
-
   std::shared_ptr<CompilationUnit> unit_;
   GraphFunction* function_;
   std::vector<std::shared_ptr<void>> owners_;
   bool impure_;
   int num_operators_;
+};
+
+class OperatorByOperator : public Captured {
+ public:
+  OperatorByOperator(const Captured& graph, std::unique_ptr<CallPlan> plan)
+      : Captured(graph), plan_(std::move(plan)) {}
+
+ protected:
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    std::vector<IValue> slots(plan_->num_slots);
+    for (size_t i = 0; i < inputs.size(); ++i) slots[i] = tensorIn(inputs[i].get());
+    IValue result;
+    {
+      const Interruptible interruptible;
+      const WithoutGil others;
+      result = plan_->run(slots.data());
+    }
+    append(result, outputs);
+  }
+
+ private:
+  std::unique_ptr<CallPlan> plan_;
+};
+
+class CalledFunction : public Captured {
+ public:
+  CalledFunction(const Captured& graph, Object function)
+      : Captured(graph), callable_(std::move(function)) {}
+
+ protected:
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    std::vector<PyObject*> arguments;
+    for (const Object& each : inputs) arguments.push_back(each.get());
+    const size_t before = outputs.size();
+    const Object result = capture::callPlainly(callable_.get(), arguments, nullptr);
+    const Object all = Object::checked(
+        PySequence_Fast(result.get(), "a backend's function gives a tuple or list of tensors"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); ++i) {
+      outputs.push_back(shared(PySequence_Fast_GET_ITEM(all.get(), i)));
+      tensorOf(outputs.back().get(), "a result of a backend's function");
+    }
+    const size_t expected = numOutputs();
+    if (outputs.size() - before != expected) {
+      raise(PyExc_ValueError,
+            fmt::format("a backend's function gave {} tensors, the graph has {} results",
+                        outputs.size() - before, expected));
+    }
+  }
+
+ private:
+  size_t numOutputs() const { return graph()->outputs()[0]->node()->inputs().size(); }
+  Object callable_;
 };
 
 // Counts the operators among a graph's nodes.
@@ -385,7 +457,9 @@ class OwnRecording : public capture::Recording {
       nameDevices(*graph, *graph->block());
       if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
       const int count = countOperators(*graph->block());
-      return std::make_shared<Captured>(graph, tracer_.owners(), count);
+      auto unit = std::make_shared<CompilationUnit>();
+      GraphFunction* const function = unit->createFunction("__torch__.captured", graph);
+      return std::make_shared<Captured>(std::move(unit), function, tracer_.owners(), count);
     } catch (const RuntimeError& error) {
       breakGraph(error.what());
     }
@@ -541,6 +615,19 @@ class OwnTensors : public capture::World {
 };
 
 }  // namespace
+
+std::shared_ptr<capture::CapturedGraph> operatorByOperator(
+    const std::shared_ptr<capture::CapturedGraph>& graph) {
+  const auto& captured = static_cast<const Captured&>(*graph);
+  std::unique_ptr<CallPlan> plan = planOf(*captured.graph(), std::numeric_limits<uint16_t>::max());
+  return plan ? std::make_shared<OperatorByOperator>(captured, std::move(plan)) : nullptr;
+}
+
+std::shared_ptr<capture::CapturedGraph> calledFunction(
+    const std::shared_ptr<capture::CapturedGraph>& graph, capture::Object function) {
+  return std::make_shared<CalledFunction>(static_cast<const Captured&>(*graph),
+                                          std::move(function));
+}
 
 std::shared_ptr<const capture::World> ownTensors() {
   static const auto& world = *new std::shared_ptr<const capture::World>(new OwnTensors);

@@ -13,6 +13,7 @@
 #include "capture/values/constant.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
+#include "capture/values/generator.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
@@ -336,7 +337,13 @@ Variable* next(Capture& capture, const Arguments& given) {
   if (count(given) != 1 && count(given) != 2) return nullptr;
   if (Variable* found = nextOf(capture, first(given))) return found;
   if (count(given) == 2) return given.positional[1];
-  capture.raiseWith(PyExc_StopIteration, {});
+  std::vector<Variable*> args;
+  if (auto* generator = dynamic_cast<GeneratorVariable*>(first(given))) {
+    if (generator->result && capture.use(generator->result)->constant() != Py_None) {
+      args.push_back(generator->result);
+    }
+  }
+  capture.raiseWith(PyExc_StopIteration, std::move(args));
 }
 
 Variable* zip(Capture& capture, const Arguments& given) {

@@ -47,10 +47,10 @@ class Explanation:
 class _Compiled:
     """A function whose calls are captured."""
 
-    def __init__(self, function, fullgraph=False, observer=None):
+    def __init__(self, function, fullgraph=False, backend=None, observer=None):
         functools.update_wrapper(self, function)
         self._function = function
-        self._region = _C._make_region(fullgraph, observer)
+        self._region = _C._make_region(fullgraph, backend, observer)
 
     def __call__(self, *args, **kwargs):
         return self._region.call(self._function, args, kwargs)
@@ -61,10 +61,35 @@ class _Compiled:
         return functools.partial(self, instance)
 
 
+# None runs a graph as a script function, "eager" operator by operator.
+_backends = {"wick": None, "eager": "eager"}
+
+
+def list_backends():
+    """The names that wick.compile takes as a backend."""
+    return sorted(_backends)
+
+
+def register_backend(name, function):
+    """Lets wick.compile(…, backend=name) call `function(graph, example_inputs)` for each graph.
+
+    The graph is a script function that takes the tensors and gives a tuple; `function` gives a function that does the same.
+    """
+    if not isinstance(name, str) or not callable(function):
+        raise TypeError("register_backend: expected a name and a function")
+    if name in ("wick", "eager"):
+        raise ValueError(f"register_backend: '{name}' is a backend of Wick's")
+    _backends[name] = function
+
+
 def compile(
     fn_or_module=None, *, fullgraph=False, dynamic=None, backend="wick", mode="default", options=None
 ):
-    """A function that computes the same, with its tensor operators in compiled graphs."""
+    """A function that computes the same, with its tensor operators in compiled graphs.
+
+    fullgraph: a graph that ends before the function does is an error.
+    backend: "wick", "eager" (operator by operator), a registered name, or a function (register_backend).
+    """
     if fn_or_module is None:
         return lambda function: compile(
             function,
@@ -76,11 +101,17 @@ def compile(
         )
     if not callable(fn_or_module):
         raise TypeError(f"compile: expected a function or module, got {type(fn_or_module).__name__}")
-    if backend != "wick":
-        raise ValueError(f"compile: there is no backend {backend!r}")
+    if isinstance(backend, str):
+        if backend not in _backends:
+            raise ValueError(
+                f"compile: there is no backend {backend!r}; there are {', '.join(list_backends())}"
+            )
+        backend = _backends[backend]
+    elif not callable(backend):
+        raise TypeError(f"compile: expected the name of a backend or a function, got {backend!r}")
     if mode != "default":
         raise ValueError(f"compile: there is no mode {mode!r}")
-    return _Compiled(fn_or_module, fullgraph)
+    return _Compiled(fn_or_module, fullgraph, backend)
 
 
 def explain(function):
