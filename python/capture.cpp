@@ -39,13 +39,9 @@ class RegionObject {
     region_->full_graph = full_graph;
     if (py::isinstance<py::str>(backend_)) {
       region_->backend = [](const auto& graph, const auto&) {
-        auto plain = operatorByOperator(graph);
-        if (!plain) {
-          raise(PyExc_NotImplementedError,
-                "the backend \"eager\" runs operators alone, and this graph holds branches or "
-                "calls of functions");
-        }
-        return plain;
+        // Graphs with branches, loops or calls run as script functions do.
+        const auto plain = operatorByOperator(graph);
+        return plain ? plain : graph;
       };
     } else if (!backend_.is_none()) {
       region_->backend = [this](const auto& graph, const auto& examples) {
