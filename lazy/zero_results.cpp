@@ -100,11 +100,22 @@ bool isIndexed(const Operator& op, const CallFrame& frame) {
   return true;
 }
 
+// Operators without a rule for sizes whose results have sizes that follow from those of the arguments.
+bool isKnown(const Operator& op) {
+  static constexpr std::string_view kNames[] = {
+      "aten::sort",    "aten::topk",      "aten::kthvalue",          "aten::median",
+      "aten::uniform", "aten::normal",    "aten::native_batch_norm", "aten::native_dropout",
+      "aten::random",  "aten::bernoulli", "aten::exponential",       "aten::cumsum",
+      "aten::cumprod", "aten::randperm",  "aten::multinomial",       "aten::mode",
+  };
+  return std::ranges::find(kNames, std::string_view(op.schema().name())) != std::end(kNames);
+}
+
 bool computeOnZeros(CallFrame& frame) {
   const Operator& op = *frame.op;
   const std::span<const IValue> given(frame.args, frame.num_args);
   const bool written = op.writtenArguments() != 0;
-  if (!written && !isIndexed(op, frame) && !areSizesKnown(op, given)) return false;
+  if (!written && !isIndexed(op, frame) && !isKnown(op) && !areSizesKnown(op, given)) return false;
   Zeros zeros;
   std::vector<IValue> twins(frame.num_args);
   for (size_t i = 0; i < frame.num_args; ++i) {

@@ -19,10 +19,6 @@ Object name(const char* text) {
   return Object::checked(PyUnicode_InternFromString(text));
 }
 
-bool is(PyObject* text, const char* expected) {
-  return PyUnicode_CompareWithASCIIString(text, expected) == 0;
-}
-
 // The class functools.cached_property.
 PyTypeObject* cachedProperty() {
   static PyObject* const found = [] {

@@ -16,6 +16,7 @@
 #include "capture/values/generator.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
+#include "capture/values/partial.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
 #include "capture/values/tensor.h"
@@ -564,6 +565,15 @@ Variable* reduce(Capture& capture, const Arguments& given) {
   return total;
 }
 
+Variable* partial(Capture& capture, const Arguments& given) {
+  if (given.positional.empty()) return nullptr;
+  Variable* const function = capture.use(first(given));
+  // A partial of a partial is flattened by the class.
+  if (dynamic_cast<PartialVariable*>(function)) return nullptr;
+  return capture.make<PartialVariable>(
+      function, Arguments{{given.positional.begin() + 1, given.positional.end()}, given.keywords});
+}
+
 Variable* isIdentical(Capture& capture, const Arguments& given) {
   if (count(given) != 2) return nullptr;
   return capture.constantBool(isSame(capture, first(given), given.positional[1]));
@@ -659,6 +669,7 @@ Handlers makeHandlers() {
   addFrom(handlers, "itertools", "chain", chain);
   addFrom(handlers, "operator", "is_", isIdentical);
   addFrom(handlers, "_functools", "reduce", reduce);
+  addFrom(handlers, "functools", "partial", partial);
   return handlers;
 }
 

@@ -12,6 +12,7 @@
 #include "capture/values/function.h"
 #include "capture/values/instance.h"
 #include "capture/values/module.h"
+#include "capture/values/partial.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
 #include "capture/values/tensor.h"
@@ -81,6 +82,7 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
   if (world.calleeOf(object) != Callee::kUnknown || isCallableInC(object)) {
     return make<BuiltinVariable>(own());
   }
+  if (type == PartialVariable::partialType()) return make<PartialVariable>(own());
   if (isPlainClass(type)) return make<InstanceVariable>(own());
   return make<OpaqueVariable>(own());
 }

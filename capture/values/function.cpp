@@ -14,10 +14,6 @@
 namespace wick::capture {
 namespace {
 
-bool is(PyObject* name, const char* text) {
-  return PyUnicode_CompareWithASCIIString(name, text) == 0;
-}
-
 Object typeObject(PyTypeObject* type) {
   return Object::share(reinterpret_cast<PyObject*>(type));
 }
@@ -186,6 +182,13 @@ void FunctionVariable::setAttribute(Capture& capture, PyObject* name, Variable* 
 
 Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
   return inlineCall(capture, *this, given);
+}
+
+Variable* FunctionVariable::callMethod(Capture& capture, const std::string& name,
+                                       const Arguments& given) {
+  if (name != "__get__" || given.positional.empty() || !given.keywords.empty()) return nullptr;
+  if (given.positional[0]->constant() == Py_None) return this;
+  return capture.make<MethodVariable>(this, given.positional[0]);
 }
 
 int FunctionVariable::build(Builder& builder) {

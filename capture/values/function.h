@@ -41,6 +41,7 @@ class FunctionVariable : public Variable {
   Variable* ownAttribute(Capture& capture, PyObject* name) override;
   void setAttribute(Capture& capture, PyObject* name, Variable* value) override;
   Variable* call(Capture& capture, const Arguments& given) override;
+  Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
   bool truth(Capture&) override { return true; }
   int build(Builder& builder) override;
 

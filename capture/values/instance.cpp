@@ -11,14 +11,6 @@
 #include "capture/values/sequence.h"
 
 namespace wick::capture {
-namespace {
-
-bool is(PyObject* name, const char* text) {
-  return PyUnicode_CompareWithASCIIString(name, text) == 0;
-}
-
-}  // namespace
-
 void InstanceVariable::guard(Capture& capture) {
   capture.guardType(source, type_);
 }

@@ -76,4 +76,9 @@ std::string describe(const Variable& variable);
 
 [[noreturn]] void breakGraph(std::string reason);
 
+// Returns whether a name is this text.
+inline bool is(PyObject* name, const char* text) {
+  return PyUnicode_CompareWithASCIIString(name, text) == 0;
+}
+
 }  // namespace wick::capture

@@ -1,0 +1,30 @@
+// functools.partial.
+#pragma once
+
+#include "capture/values/variable.h"
+
+namespace wick::capture {
+
+class PartialVariable : public Variable {
+ public:
+  // An object that exists.
+  explicit PartialVariable(Object existing) { object = std::move(existing); }
+  // An object that the program makes.
+  PartialVariable(Variable* function, Arguments given)
+      : function_(function), given_(std::move(given)) {}
+
+  PyTypeObject* type() const override { return partialType(); }
+  void guard(Capture& capture) override;
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  Variable* call(Capture& capture, const Arguments& given) override;
+  bool truth(Capture&) override { return true; }
+  int build(Builder& builder) override;
+
+  static PyTypeObject* partialType();
+
+ private:
+  Variable* function_ = nullptr;
+  Arguments given_;
+};
+
+}  // namespace wick::capture
