@@ -107,13 +107,14 @@ class FrameRun {
   FrameRun(const std::shared_ptr<Region>& region, FrameView frame)
       : region_(region), world_(*region->world), frame_(frame), roots_(rootsOf(frame)) {}
 
-  std::optional<PyObject*> run() {
+  // `data` are those of the frame's code; null the first time.
+  std::optional<PyObject*> run(CodeData* data) {
     PyCodeObject* const code = frame_.code();
-    if (isSkippedFile(code) || isBreak(code)) {
+    if (!data && (isSkippedFile(code) || isBreak(code))) {
       setSkipped(code, true);
       return std::nullopt;
     }
-    CompiledCode& compiled = compiledCode(code);
+    CompiledCode& compiled = data ? static_cast<CompiledCode&>(*data) : compiledCode(code);
     if (compiled.disabled || code->co_flags & CO_GENERATOR) return std::nullopt;
     RegionEntries& all = compiled.of(region_);
     std::vector<Object> registers;
@@ -226,9 +227,9 @@ class FrameRun {
   const FrameRoots roots_;
 };
 
-std::optional<PyObject*> onFrame(void* context, FrameView frame, CodeData*) {
+std::optional<PyObject*> onFrame(void* context, FrameView frame, CodeData* data) {
   try {
-    return FrameRun(*static_cast<std::shared_ptr<Region>*>(context), frame).run();
+    return FrameRun(*static_cast<std::shared_ptr<Region>*>(context), frame).run(data);
   } catch (const PythonError&) {
     return nullptr;
   }
@@ -289,19 +290,6 @@ const Counters& counters() {
 
 bool isCapturing() {
   return capturing;
-}
-
-void forEachEntry(const std::function<void(PyCodeObject*, const Region&, const Entry&)>& visit) {
-  prepareCodeData();
-  forEachCode([&](PyCodeObject* code, CodeData* data) {
-    auto* const compiled = static_cast<CompiledCode*>(data);
-    if (!compiled) return;
-    for (const auto& each : compiled->all()) {
-      const std::shared_ptr<Region> region = each->region.lock();
-      if (!region) continue;
-      for (const auto& entry : each->entries) visit(code, *region, *entry);
-    }
-  });
 }
 
 }  // namespace wick::capture

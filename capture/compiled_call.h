@@ -61,7 +61,4 @@ const Counters& counters();
 // Returns whether the calling thread evaluates a program symbolically.
 bool isCapturing();
 
-// The entries of a code object, for those who explain them: visits all.
-void forEachEntry(const std::function<void(PyCodeObject*, const Region&, const Entry&)>& visit);
-
 }  // namespace wick::capture

@@ -20,6 +20,8 @@ struct GraphBreak {
   int64_t born = -1;
 };
 
+[[noreturn]] void breakGraph(std::string reason);
+
 // A graph that was captured, compiled or ready to be.
 class CapturedGraph {
  public:
@@ -37,13 +39,12 @@ class CapturedGraph {
 
 // How capture treats a function of the library.
 enum class Callee : uint8_t {
-  kUnknown,       // not a function of the library
-  kOperator,      // runs on fakes and is recorded
-  kPure,          // gives a constant for constants
-  kGradMode,      // tells whether gradients are recorded
-  kSetGradMode,   // changes it
-  kMakeSubclass,  // makes a tensor of another class
-  kBreak,         // must run plainly
+  kUnknown,      // not a function of the library
+  kOperator,     // runs on fakes and is recorded
+  kPure,         // gives a constant for constants
+  kGradMode,     // tells whether gradients are recorded
+  kSetGradMode,  // changes it
+  kBreak,        // must run plainly
 };
 
 class Recording {
@@ -55,8 +56,8 @@ class Recording {
   // GraphBreak for everything that does not work on fakes, errors too.
   virtual Object call(PyObject* function, const std::vector<PyObject*>& arguments,
                       PyObject* names) = 0;
-  // The same for an attribute of a fake, for an operator of Python (as PyNumber_Add and its like
-  // compute it, `name` is "+"), for items, and for the length.
+  // Does the same with an attribute of a fake, its items and its length. compute() runs any function
+  // that works on fakes.
   virtual Object attribute(PyObject* fake, PyObject* name) = 0;
   virtual Object item(PyObject* fake, PyObject* key) = 0;
   virtual void setItem(PyObject* fake, PyObject* key, PyObject* value) = 0;

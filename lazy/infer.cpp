@@ -180,8 +180,8 @@ std::optional<Geometry> geometryOf(const TypePtr& type) {
   return geometry;
 }
 
-// What the record's rule says of the call's types, where that is all there is to say. Arguments are
-// row-major, so that the results are most likely as well.
+// Returns the results that the record's rule gives, or none. Arguments are row-major, so that the
+// results are most likely as well.
 Inferred byRule(const Operator& op, std::span<const IValue> args) {
   Inferred made;
   for (const IValue& v : args) {

@@ -54,8 +54,18 @@ class Zeros {
       twin = IValue(t);
       return true;
     }
-    elements_ += t.numel();
-    if (t.device().type != DeviceType::Meta || elements_ > kMostElements) return false;
+    if (t.device().type != DeviceType::Meta) return false;
+    // The memory that strides reach may be far larger than the elements.
+    int64_t reach = 1;
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      if (t.size(d) == 0) reach = 0;
+      if (t.size(d) < 2 || reach == 0) continue;
+      if (t.stride(d) > kMostElements || t.size(d) > kMostElements) return false;
+      reach += (t.size(d) - 1) * t.stride(d);
+      if (reach > kMostElements) return false;
+    }
+    elements_ += reach;
+    if (elements_ > kMostElements) return false;
     const Tensor made = Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype());
     const Storage& memory = *made.impl()->storage;
     if (memory.bytes() > 0) std::memset(memory.data(), 0, memory.bytes());

@@ -31,15 +31,11 @@
 namespace wick::python {
 namespace {
 
+using capture::breakGraph;
 using capture::Callee;
-using capture::GraphBreak;
 using capture::Object;
 
 constexpr Device kMeta{DeviceType::Meta, -1};
-
-[[noreturn]] void breakGraph(std::string reason) {
-  throw GraphBreak{std::move(reason)};
-}
 
 Object shared(PyObject* object) {
   return Object::share(object);
@@ -197,14 +193,14 @@ class Captured : public capture::CapturedGraph {
     try {
       compute(inputs, outputs);
     } catch (const RuntimeError& error) {
-      touched = memory.isTouched();
+      touched = !mayRunPlainly() || memory.isTouched();
       // The program knows nothing of the graph.
       setPlainError(RuntimeError(error.brief(), error.className()));
     } catch (const capture::PythonError&) {
-      touched = memory.isTouched();
+      touched = !mayRunPlainly() || memory.isTouched();
       throw;
     } catch (...) {
-      touched = memory.isTouched();
+      touched = !mayRunPlainly() || memory.isTouched();
       setPythonError();
       throw capture::PythonError();
     }
@@ -215,6 +211,8 @@ class Captured : public capture::CapturedGraph {
   const std::shared_ptr<Graph>& graph() const { return function_->graph(); }
 
  protected:
+  // Returns whether an error may be left to the program, which runs plainly then.
+  virtual bool mayRunPlainly() const { return true; }
   // Appends the outputs. May throw anything.
   virtual void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const {
     std::vector<IValue> values;
@@ -271,6 +269,8 @@ class CalledFunction : public Captured {
       : Captured(graph), callable_(std::move(function)) {}
 
  protected:
+  // Errors of a backend are shown to those who wrote it.
+  bool mayRunPlainly() const override { return false; }
   void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
     std::vector<PyObject*> arguments;
     for (const Object& each : inputs) arguments.push_back(each.get());

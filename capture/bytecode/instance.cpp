@@ -75,10 +75,6 @@ PyObject* madeInstanceDict(PyObject* instance) {
   return inlineValues(instance).values ? nullptr : dictOf(instance);
 }
 
-bool hasInstanceDict(PyObject* instance) {
-  return Py_TYPE(instance)->tp_dictoffset != 0;
-}
-
 PyObject* findTypeItem(PyTypeObject* type, PyObject* name) {
   return _PyType_Lookup(type, name);
 }

@@ -20,9 +20,6 @@ std::vector<PyObject*> instanceNames(PyObject* instance);
 // an array or where there are none.
 PyObject* madeInstanceDict(PyObject* instance);
 
-// Returns whether the instance has a dict of its own at all.
-bool hasInstanceDict(PyObject* instance);
-
 // Returns the attribute (borrowed) of a class or of one that it is derived from, as it stands in
 // their dicts; null without an exception if there is none.
 PyObject* findTypeItem(PyTypeObject* type, PyObject* name);

@@ -4,6 +4,7 @@
 #include <frameobject.h>
 
 #include "capture/bytecode/instance.h"
+#include "capture/guards/check.h"
 #include "capture/world.h"
 
 namespace wick::capture {
@@ -144,10 +145,6 @@ class Runner {
         return check(PyObject_GenericSetAttr(target, step.object.get(), at(step, 1)));
       case StepKind::kDeleteInstanceItem:
         return check(PyObject_GenericSetAttr(target, step.object.get(), nullptr));
-      case StepKind::kSetModuleItem:
-        return check(PyDict_SetItem(PyModule_GetDict(target), step.object.get(), at(step, 1)));
-      case StepKind::kDeleteModuleItem:
-        return check(PyDict_DelItem(PyModule_GetDict(target), step.object.get()));
       case StepKind::kSetCell:
         return check(PyCell_Set(target, step.arguments.size() > 1 ? at(step, 1) : nullptr));
       case StepKind::kContext: {
@@ -209,10 +206,6 @@ const char* nameOf(StepKind kind) {
       return "set attribute";
     case StepKind::kDeleteInstanceItem:
       return "delete attribute";
-    case StepKind::kSetModuleItem:
-      return "set module item";
-    case StepKind::kDeleteModuleItem:
-      return "delete module item";
     case StepKind::kSetCell:
       return "set cell";
     case StepKind::kHandled:
@@ -225,18 +218,6 @@ const char* nameOf(StepKind kind) {
       return "set gradient mode";
   }
   return "?";
-}
-
-std::string shown(PyObject* object) {
-  const Object text = Object::own(PyObject_Repr(object));
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (!utf8) {
-    PyErr_Clear();
-    return "?";
-  }
-  constexpr size_t kLongest = 80;
-  std::string all = utf8;
-  return all.size() > kLongest ? all.substr(0, kLongest) + "..." : all;
 }
 
 }  // namespace

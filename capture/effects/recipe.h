@@ -33,8 +33,6 @@ enum class StepKind : uint8_t {
   kReplaceSet,          // the same
   kSetInstanceItem,     // arguments[0].object = arguments[1] by object.__setattr__
   kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__
-  kSetModuleItem,       // a module's dict
-  kDeleteModuleItem,
   kContext,    // arguments[0], an exception without a context, gets that which the thread handles
   kTraceback,  // arguments[0], an exception, has passed the line `number` of the code `object`
   kSetCell,    // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied

@@ -155,10 +155,6 @@ Variable* Capture::pinned(PyObject* object) {
   return read(guards.root(Access::kPinned, 0, object), object);
 }
 
-Variable* Capture::pinnedKey(PyObject* object) {
-  return pinned(object);
-}
-
 Variable* Capture::result(Object object) {
   PyObject* const at = object.get();
   if (world.isTensor(at)) {

@@ -59,8 +59,6 @@ class Capture {
   // Returns the variable for an object that is the same in each call: part of a class whose version
   // is guarded, or of the interpreter.
   Variable* pinned(PyObject* object);
-  // Returns the variable for a key of a dict, whose place in the dict is guarded.
-  Variable* pinnedKey(PyObject* object);
   // Returns the variable for a result of the recording.
   Variable* result(Object object);
 

@@ -9,19 +9,6 @@
 namespace wick::capture {
 namespace {
 
-std::string shown(PyObject* object) {
-  const Object text = Object::own(PyObject_Repr(object));
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (!utf8) {
-    PyErr_Clear();
-    return "?";
-  }
-  constexpr size_t kLongest = 200;
-  std::string all = utf8;
-  if (all.size() > kLongest) all = all.substr(0, kLongest) + "...";
-  return all;
-}
-
 bool sameBits(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
@@ -104,6 +91,18 @@ bool lacks(PyObject* object, PyObject* key) {
 
 }  // namespace
 
+std::string shown(PyObject* object) {
+  const Object text = Object::own(PyObject_Repr(object));
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (!utf8) {
+    PyErr_Clear();
+    return "?";
+  }
+  constexpr size_t kLongest = 200;
+  const std::string all = utf8;
+  return all.size() > kLongest ? all.substr(0, kLongest) + "..." : all;
+}
+
 bool sameConstant(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -174,10 +173,6 @@ bool holds(const Check& check, PyObject* object) {
       return check.tensor->matches(object);
     case Check::Kind::kPresent:
       return true;
-    case Check::Kind::kSubclass:
-      return PyType_Check(object) &&
-             PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
-                              reinterpret_cast<PyTypeObject*>(check.object.get()));
   }
   return false;
 }
@@ -207,9 +202,6 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("{}: {}", subject, check.tensor->text());
     case Check::Kind::kPresent:
       return subject + " exists";
-    case Check::Kind::kSubclass:
-      return fmt::format("issubclass({}, {})", subject,
-                         reinterpret_cast<PyTypeObject*>(check.object.get())->tp_name);
   }
   return subject;
 }

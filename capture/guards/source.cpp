@@ -31,16 +31,6 @@ PyObject* dictItem(PyObject* dict, PyObject* key) {
   return found;
 }
 
-PyObject* keyAt(PyObject* dict, int64_t position) {
-  if (!PyDict_Check(dict)) return nullptr;
-  Py_ssize_t at = 0;
-  PyObject *key = nullptr, *value = nullptr;
-  for (int64_t i = 0; PyDict_Next(dict, &at, &key, &value); ++i) {
-    if (i == position) return key;
-  }
-  return nullptr;
-}
-
 Object member(PyObject* object, PyObject* name) {
   Object found = Object::own(PyObject_GenericGetAttr(object, name));
   if (!found) PyErr_Clear();
@@ -72,9 +62,6 @@ PyObject* borrowed(const Source& source, PyObject* parent) {
   switch (source.access) {
     case Access::kInstanceItem:
       return findInstanceItem(parent, source.key.get());
-    case Access::kModuleItem:
-      return PyModule_Check(parent) ? dictItem(PyModule_GetDict(parent), source.key.get())
-                                    : nullptr;
     case Access::kTypeItem:
       return PyType_Check(parent)
                  ? findTypeItem(reinterpret_cast<PyTypeObject*>(parent), source.key.get())
@@ -89,20 +76,12 @@ PyObject* borrowed(const Source& source, PyObject* parent) {
                  : nullptr;
     case Access::kDictItem:
       return dictItem(parent, source.key.get());
-    case Access::kDictKey:
-      return keyAt(parent, source.index);
     case Access::kCellContents:
       return PyCell_Check(parent) ? PyCell_GET(parent) : nullptr;
     case Access::kMethodSelf:
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Access::kMethodFunction:
       return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
-    case Access::kSliceStart:
-      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->start : nullptr;
-    case Access::kSliceStop:
-      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->stop : nullptr;
-    case Access::kSliceStep:
-      return PySlice_Check(parent) ? reinterpret_cast<PySliceObject*>(parent)->step : nullptr;
     default:
       return functionPart(source, parent);
   }
@@ -150,7 +129,6 @@ std::string Source::text() const {
       return fmt::format("<{} object>", Py_TYPE(key.get())->tp_name);
     case Access::kInstanceItem:
     case Access::kMember:
-    case Access::kModuleItem:
     case Access::kTypeItem:
       return of + "." + shown(key.get(), false);
     case Access::kListItem:
@@ -158,8 +136,6 @@ std::string Source::text() const {
       return fmt::format("{}[{}]", of, index);
     case Access::kDictItem:
       return fmt::format("{}[{}]", of, shown(key.get(), true));
-    case Access::kDictKey:
-      return fmt::format("list({})[{}]", of, index);
     case Access::kCellContents:
       return of + ".cell_contents";
     case Access::kFunctionGlobals:
@@ -174,12 +150,6 @@ std::string Source::text() const {
       return of + ".__self__";
     case Access::kMethodFunction:
       return of + ".__func__";
-    case Access::kSliceStart:
-      return of + ".start";
-    case Access::kSliceStop:
-      return of + ".stop";
-    case Access::kSliceStep:
-      return of + ".step";
   }
   return of;
 }

@@ -24,12 +24,10 @@ enum class Access : uint8_t {
   kInstanceItem,
   // A slot or a C member of the class, which runs no code of Python.
   kMember,
-  kModuleItem,  // an item of a module's dict
-  kTypeItem,    // an attribute of a class, looked up in the classes that it is derived from
+  kTypeItem,  // an attribute of a class, looked up in the classes that it is derived from
   kListItem,
   kTupleItem,
   kDictItem,  // the value of the key `key`
-  kDictKey,   // the key at position `index`
   kCellContents,
   kFunctionGlobals,
   kFunctionDefault,
@@ -37,9 +35,6 @@ enum class Access : uint8_t {
   kFunctionClosure,
   kMethodSelf,
   kMethodFunction,
-  kSliceStart,
-  kSliceStop,
-  kSliceStep,
 };
 
 // A fact about one tensor that a graph depends on; made by the world that the tensor is of.
@@ -64,8 +59,7 @@ struct Check {
     kNoDefaults,   // a function without defaults
     kNumDefaults,  // a function with `number` defaults
     kTensor,
-    kSubclass,  // a class that is derived from `object`
-    kPresent,   // there is an object at all
+    kPresent,  // there is an object at all
   };
   Kind kind;
   Object object;

@@ -221,7 +221,7 @@ std::vector<std::pair<Variable*, Variable*>> DictVariable::items(Capture& captur
   std::ranges::stable_sort(sorted, {}, [](const Entry* entry) { return entry->order; });
   std::vector<std::pair<Variable*, Variable*>> all;
   for (Entry* entry : sorted) {
-    if (!entry->key_variable) entry->key_variable = capture.pinnedKey(entry->key.get());
+    if (!entry->key_variable) entry->key_variable = capture.pinned(entry->key.get());
     all.emplace_back(entry->key_variable, entry->value);
   }
   return all;
@@ -388,8 +388,6 @@ void DictVariable::replay(Capture&, Builder& builder) {
   };
   const Steps steps = access_ == Access::kInstanceItem
                           ? Steps{StepKind::kSetInstanceItem, StepKind::kDeleteInstanceItem}
-                      : access_ == Access::kModuleItem
-                          ? Steps{StepKind::kSetModuleItem, StepKind::kDeleteModuleItem}
                           : Steps{StepKind::kSetItem, StepKind::kDeleteItem};
   const bool by_name = access_ != Access::kDictItem;
   for (const Entry* entry : sorted) {

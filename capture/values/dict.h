@@ -1,4 +1,4 @@
-// Dicts and what lies like one: the attributes of an instance, the names of a module.
+// Dicts, and the attributes of instances, which are read and changed like a dict.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@ namespace wick::capture {
 
 class DictVariable : public Variable {
  public:
-  // A dict that exists, or the attributes of the instance or module `holder` (as `access` says).
+  // A dict that exists, or the attributes of the instance or function `holder` (kInstanceItem).
   DictVariable(Object existing, Access access, Variable* holder = nullptr);
   // A dict that the program makes.
   explicit DictVariable(PyTypeObject* type) : type_(type), complete_(true) {}

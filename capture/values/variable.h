@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capture/guards/source.h"
+#include "capture/world.h"
 
 namespace wick::capture {
 
@@ -73,8 +74,6 @@ class Variable {
 
 // Returns how messages name the variable.
 std::string describe(const Variable& variable);
-
-[[noreturn]] void breakGraph(std::string reason);
 
 // Returns whether a name is this text.
 inline bool is(PyObject* name, const char* text) {

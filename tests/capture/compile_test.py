@@ -140,6 +140,20 @@ class Interface(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "a backend gives a function"):
             wick.compile(scale, backend=lambda graph, examples: 3)(self.x, 3)
 
+    def test_errors_of_backends_are_shown(self):
+        def fails(*tensors):
+            raise LookupError("no kernel")
+
+        for function, error, text in [
+            (fails, LookupError, "no kernel"),
+            (lambda *tensors: [], ValueError, "gave 0 tensors, the graph has 1 results"),
+            (lambda *tensors: [3], TypeError, "expected a Tensor, got int"),
+        ]:
+            compiled = wick.compile(scale, backend=lambda graph, examples: function)
+            for _ in range(2):
+                with self.assertRaisesRegex(error, text):
+                    compiled(self.x, 3)
+
     def test_eager_runs_large_graphs(self):
         def f(x):
             for i in range(100):

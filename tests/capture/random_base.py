@@ -55,7 +55,7 @@ def table(text):
 
 
 def expressions(text):
-    """Returns a table of expressions, with parentheses around those that could be torn apart by what stands beside them."""
+    """Returns a table of expressions, with parentheses around those that an operator beside them could split."""
     found = []
     for parts in table(text):
         template = "".join(part if position % 2 == 0 else "{" + part + "}" for position, part in enumerate(parts))
