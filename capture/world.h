@@ -2,7 +2,6 @@
 // library's functions on fakes, tensors without memory, while the library records what they do.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +34,12 @@ class CapturedGraph {
   virtual int numOperators() const = 0;
   // Returns a function of Python that runs the graph: it takes the tensors, and gives a tuple.
   virtual Object object() const = 0;
+  // Returns a graph that does the same operator by operator, without any optimization; null where
+  // the graph holds more than operators.
+  virtual std::shared_ptr<CapturedGraph> operatorByOperator() const = 0;
+  // Returns a graph that calls a function of Python instead: it gets the tensors, and gives a tuple
+  // or list of tensors.
+  virtual std::shared_ptr<CapturedGraph> calling(Object function) const = 0;
 };
 
 // How capture treats a function of the library.
@@ -47,24 +52,27 @@ enum class Callee : uint8_t {
   kBreak,        // must run plainly
 };
 
+class World;
+
 class Recording {
  public:
   virtual ~Recording() = default;
+  // Returns the world that the graph belongs to: the same one in the whole life of the recording, or
+  // a narrower one from the first tensor or function of a library on.
+  virtual const World& world() const = 0;
   // Returns a fake for the tensor, of the same class.
   virtual Object addInput(PyObject* tensor) = 0;
-  // Calls the function with fakes and constants; `names` are those of the last arguments. Throws
-  // GraphBreak for everything that does not work on fakes, errors too.
+  virtual bool isFake(PyObject* object) const = 0;
+  // Returns the class that the program sees of a tensor that the graph computes, borrowed.
+  virtual PyTypeObject* typeOf(PyObject* fake) const = 0;
+  // Calls the function with fakes and constants; `names` are those of the last arguments. It is one
+  // of the library, of the module `operator`, `len` or `tuple`. Throws GraphBreak for everything
+  // that does not work on fakes, errors too.
   virtual Object call(PyObject* function, const std::vector<PyObject*>& arguments,
                       PyObject* names) = 0;
-  // Does the same with an attribute of a fake, its items and its length. compute() runs any function
-  // that works on fakes.
+  // Does the same with an attribute of a fake. Methods are bound: as methods of Python, or of C.
   virtual Object attribute(PyObject* fake, PyObject* name) = 0;
-  virtual Object item(PyObject* fake, PyObject* key) = 0;
-  virtual void setItem(PyObject* fake, PyObject* key, PyObject* value) = 0;
-  virtual Object length(PyObject* fake) = 0;
-  // Returns a tuple of the elements that an iteration gives.
-  virtual Object rows(PyObject* fake) = 0;
-  virtual Object compute(const std::function<Object()>& function) = 0;
+
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) = 0;
   virtual int numOperators() const = 0;

@@ -40,12 +40,12 @@ class RegionObject {
     if (py::isinstance<py::str>(backend_)) {
       region_->backend = [](const auto& graph, const auto&) {
         // Graphs with branches, loops or calls run as script functions do.
-        const auto plain = operatorByOperator(graph);
+                const auto plain = graph->operatorByOperator();
         return plain ? plain : graph;
       };
     } else if (!backend_.is_none()) {
       region_->backend = [this](const auto& graph, const auto& examples) {
-        return calledFunction(graph, compiledBy(*graph, examples));
+        return graph->calling(compiledBy(*graph, examples));
       };
     }
     if (observer_.is_none()) return;

@@ -514,10 +514,7 @@ Variable* absolute(Capture& capture, const Arguments& given) {
   if (count(given) != 1) return nullptr;
   Variable* const operand = capture.use(first(given));
   if (auto* tensor = dynamic_cast<TensorVariable*>(operand)) {
-    return capture.recorded([&] {
-      return capture.recording->compute(
-          [&] { return Object::checked(PyNumber_Absolute(tensor->fake())); });
-    });
+    return capture.computed("__abs__", {tensor->fake()});
   }
   if (dynamic_cast<InstanceVariable*>(operand)) return callMethod(capture, operand, "__abs__");
   return concretely(capture, builtinNamed("abs"), given);

@@ -75,8 +75,7 @@ Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given
   switch (capture.world.calleeOf(function)) {
     case Callee::kOperator: {
       const Objects objects(capture, given);
-      return capture.recorded(
-          [&] { return capture.recording->call(function, objects.all, objects.names.get()); });
+      return capture.recorded(function, objects.all, objects.names.get());
     }
     case Callee::kPure: {
       const Objects objects(capture, given);

@@ -157,10 +157,10 @@ Variable* Capture::pinned(PyObject* object) {
 
 Variable* Capture::result(Object object) {
   PyObject* const at = object.get();
-  if (world.isTensor(at)) {
+  if (recording->isFake(at)) {
     if (const auto known = fakes_.find(at); known != fakes_.end()) return known->second;
     kept_.push_back(object);
-    auto* const made = make<TensorVariable>(object, Py_TYPE(at));
+    auto* const made = make<TensorVariable>(object, recording->typeOf(at));
     made->used = true;
     return fakes_[at] = made;
   }
@@ -177,17 +177,23 @@ Variable* Capture::result(Object object) {
   return pinned(at);
 }
 
-Variable* Capture::recordedResult(Object object, Variable* owner, PyObject* name) {
-  PyObject* const at = object.get();
-  if (owner && PyMethod_Check(at)) {
-    return make<MethodVariable>(pinned(PyMethod_GET_FUNCTION(at)), owner);
+Variable* Capture::computed(const char* function, const std::vector<PyObject*>& arguments) {
+  static const Object kModule = Object::checked(PyImport_ImportModule("operator"));
+  const Object found = Object::checked(PyObject_GetAttrString(kModule.get(), function));
+  return recorded(found.get(), arguments);
+}
+
+Variable* Capture::attributeOf(Variable* tensor, PyObject* fake, PyObject* name) {
+  Object found = recording->attribute(fake, name);
+  if (PyMethod_Check(found.get())) {
+    return make<MethodVariable>(pinned(PyMethod_GET_FUNCTION(found.get())), tensor);
   }
-  if (owner && PyCFunction_Check(at)) {
-    PyObject* const method = findTypeItem(owner->type(), name);
+  if (PyCFunction_Check(found.get())) {
+    PyObject* const method = findTypeItem(tensor->type(), name);
     if (!method) breakGraph("a method that no class has");
-    return make<BoundVariable>(owner, Object::share(name), Object::share(method));
+    return make<BoundVariable>(tensor, Object::share(name), Object::share(method));
   }
-  return result(std::move(object));
+  return result(std::move(found));
 }
 
 // ---- using them ----

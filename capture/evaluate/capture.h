@@ -103,12 +103,16 @@ class Capture {
   // Returns the fake of a tensor that becomes an input of the graph.
   Object addInput(Source* source, PyObject* tensor);
   const std::vector<Source*>& inputs() const { return inputs_; }
-  // Returns the variable for the result of a function that records. `owner` and `name` are those of
-  // the attribute that it reads, for results that are bound methods.
-  template <class F>
-  Variable* recorded(F&& f, Variable* owner = nullptr, PyObject* name = nullptr) {
-    return recordedResult(f(), owner, name);
+  // Calls a function on fakes and constants, and returns the variable for its result.
+  Variable* recorded(PyObject* function, const std::vector<PyObject*>& arguments,
+                     PyObject* names = nullptr) {
+    return result(recording->call(function, arguments, names));
   }
+  // Does the same with a function of the module `operator` ("__add__").
+  Variable* computed(const char* function, const std::vector<PyObject*>& arguments);
+  // Returns the variable for an attribute of a tensor.
+  Variable* attributeOf(Variable* tensor, PyObject* fake, PyObject* name);
+
   // Returns the object of a constant, a fake, or a container of these. Throws GraphBreak.
   Object objectFor(Variable* variable);
 
@@ -132,7 +136,6 @@ class Capture {
   void guardType(Source* source, PyTypeObject* type);
 
  private:
-  Variable* recordedResult(Object object, Variable* owner, PyObject* name);
   Variable* makeFor(Source* source, PyObject* object);
 
   std::vector<std::unique_ptr<Variable>> variables_;

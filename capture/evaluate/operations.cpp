@@ -234,10 +234,9 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
   }
   if (isTensor(left) || isTensor(right)) {
     const Object a = capture.objectFor(left), b = capture.objectFor(right);
-    return capture.recorded([&] {
-      return capture.recording->compute(
-          [&] { return Object::checked(operation.function(a.get(), b.get())); });
-    });
+    const std::string special =
+        fmt::format("__{}{}__", operation.in_place ? "i" : "", operation.name);
+    return capture.computed(special.c_str(), {a.get(), b.get()});
   }
   if (left->constant() && PyUnicode_Check(left->constant()) &&
       std::string_view(operation.name) == "mod") {
@@ -263,15 +262,15 @@ Variable* unary(Capture& capture, Unary op, Variable* operand) {
     return capture.concretely(
         [&] { return wrapComputed(capture, Object::checked(function(constant))); });
   }
-  if (isTensor(operand)) {
-    const Object fake = capture.objectFor(operand);
-    return capture.recorded([&] {
-      return capture.recording->compute([&] { return Object::checked(function(fake.get())); });
-    });
-  }
   const char* const method = op == Unary::kPositive   ? "__pos__"
                              : op == Unary::kNegative ? "__neg__"
                                                       : "__invert__";
+
+  if (isTensor(operand)) {
+    const Object fake = capture.objectFor(operand);
+    return capture.computed(method, {fake.get()});
+  }
+
   if (isInstance(operand)) {
     if (Variable* found = callSpecial(capture, operand, method, {})) return found;
     capture.raise(PyExc_TypeError, fmt::format("bad operand type for unary {}: '{}'",
@@ -409,10 +408,9 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   if (isInstance(left) || isInstance(right)) return compareInstances(capture, op, left, right);
   if (isTensor(left) || isTensor(right)) {
     const Object a = capture.objectFor(left), b = capture.objectFor(right);
-    return capture.recorded([&] {
-      return capture.recording->compute(
-          [&] { return Object::checked(PyObject_RichCompare(a.get(), b.get(), op)); });
-    });
+    static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
+                                             "__ne__", "__gt__", "__ge__"};
+    return capture.computed(kNames[op], {a.get(), b.get()});
   }
   const bool lists = dynamic_cast<ListVariable*>(left) && dynamic_cast<ListVariable*>(right);
   if (lists || (isTuplesType(left) && isTuplesType(right))) {

@@ -23,8 +23,7 @@ Variable* TensorVariable::ownAttribute(Capture& capture, PyObject* name) {
                 Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type)) {
     return nullptr;
   }
-  return capture.recorded([&] { return capture.recording->attribute(fake_.get(), name); }, this,
-                          name);
+  return capture.attributeOf(this, fake_.get(), name);
 }
 
 void TensorVariable::setAttribute(Capture&, PyObject* name, Variable*) {
@@ -37,18 +36,18 @@ Variable* TensorVariable::callMethod(Capture&, const std::string&, const Argumen
 
 Variable* TensorVariable::item(Capture& capture, Variable* key) {
   const Object at = capture.objectFor(key);
-  return capture.recorded([&] { return capture.recording->item(fake_.get(), at.get()); });
+  return capture.computed("__getitem__", {fake_.get(), at.get()});
 }
 
 void TensorVariable::setItem(Capture& capture, Variable* key, Variable* value) {
   if (!value) breakGraph("an item of a tensor is deleted");
   const Object at = capture.objectFor(key), given = capture.objectFor(value);
-  capture.recording->setItem(fake_.get(), at.get(), given.get());
+  capture.computed("__setitem__", {fake_.get(), at.get(), given.get()});
 }
 
 int64_t TensorVariable::length(Capture& capture) {
-  Variable* const found = capture.recorded([&] { return capture.recording->length(fake_.get()); });
-  return PyLong_AsLongLong(found->constant());
+  static const Object kLength = Object::share(builtinNamed("len"));
+  return PyLong_AsLongLong(capture.recorded(kLength.get(), {fake_.get()})->constant());
 }
 
 bool TensorVariable::truth(Capture&) {
@@ -56,7 +55,8 @@ bool TensorVariable::truth(Capture&) {
 }
 
 Variable* TensorVariable::iterate(Capture& capture) {
-  return capture.recorded([&] { return capture.recording->rows(fake_.get()); })->iterate(capture);
+  return capture.recorded(reinterpret_cast<PyObject*>(&PyTuple_Type), {fake_.get()})
+      ->iterate(capture);
 }
 
 int TensorVariable::build(Builder& builder) {

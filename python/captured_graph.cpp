@@ -1,0 +1,219 @@
+#include "python/captured_graph.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "capture/compiled_call.h"
+#include "core/generator_state.h"
+#include "python/call_plan.h"
+#include "python/eager.h"
+#include "python/interrupts.h"
+#include "python/script.h"
+#include "python/tensor_object.h"
+#include "runtime/call.h"
+
+namespace wick::python {
+namespace {
+
+using capture::Object;
+
+bool mayChangeMemory(const Block& block) {
+  for (const Node* node : block.nodes()) {
+    const FunctionSchema* const schema = node->maybeSchema();
+    if (node->isNondeterministic() || (schema && schema->isMutable())) return true;
+    for (const Block* inner : node->blocks()) {
+      if (mayChangeMemory(*inner)) return true;
+    }
+  }
+  return false;
+}
+
+// The state that a run may change: the inputs' memory, which counts its writes, and random numbers.
+// These are put back when nothing else has changed.
+class Memory {
+ public:
+  Memory(bool impure, std::span<const Object> inputs) {
+    if (!impure) return;
+    generator_ = GeneratorState::of(defaultGenerator());
+    for (const Object& each : inputs) {
+      storages_.push_back(tensorIn(each.get()).impl()->storage);
+      versions_.push_back(storages_.back()->version());
+    }
+  }
+  bool isTouched() const {
+    for (size_t i = 0; i < storages_.size(); ++i) {
+      if (storages_[i]->version() != versions_[i]) return true;
+    }
+    if (generator_) generator_->restore(defaultGenerator());
+    return false;
+  }
+
+ private:
+  std::vector<Ref<Storage>> storages_;
+  std::vector<uint32_t> versions_;
+  std::optional<GeneratorState> generator_;
+};
+
+// A graph, whichever way it is run.
+class Captured : public capture::CapturedGraph {
+ public:
+  explicit Captured(ScriptGraph script) : script_(std::move(script)) {}
+
+  void run(std::span<const Object> inputs, std::vector<Object>& outputs,
+           bool& touched) const override {
+    const Memory memory(script_.impure, inputs);
+    try {
+      compute(inputs, outputs);
+    } catch (const capture::PythonError&) {
+      touched = !mayRunPlainly() || memory.isTouched();
+      throw;
+    } catch (...) {
+      touched = !mayRunPlainly() || memory.isTouched();
+      throwAsPlainError();
+    }
+  }
+  std::string text() const override { return script_.function->graph()->str(); }
+  int numOperators() const override { return script_.num_operators; }
+  Object object() const override {
+    return Object::checked(scriptFunctionObject(script_.function, script_.unit));
+  }
+  std::shared_ptr<CapturedGraph> operatorByOperator() const override;
+  std::shared_ptr<CapturedGraph> calling(Object function) const override;
+
+ protected:
+  // Returns whether an error may be left to the program, which runs plainly then.
+  virtual bool mayRunPlainly() const { return true; }
+  // Appends the outputs. May throw anything.
+  virtual void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const {
+    std::vector<IValue> values;
+    values.reserve(inputs.size());
+    for (const Object& each : inputs) values.emplace_back(tensorIn(each.get()));
+    IValue result;
+    {
+      const RunOptions options = interruptibleRun();
+      const std::shared_ptr<void> owner = script_.unit;
+      const WithoutGil others;
+      result = callFunction(*script_.function, std::move(values), {}, options, &owner);
+    }
+    append(result, outputs);
+  }
+  static void append(const IValue& result, std::vector<Object>& outputs) {
+    for (const IValue& each : result.elements()) {
+      outputs.push_back(Object::checked(tensorObject(each.toTensor())));
+    }
+  }
+
+  const ScriptGraph script_;
+};
+
+class OperatorByOperator : public Captured {
+ public:
+  OperatorByOperator(const Captured& graph, std::unique_ptr<CallPlan> plan)
+      : Captured(graph), plan_(std::move(plan)) {}
+
+ protected:
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    std::vector<IValue> slots(plan_->num_slots);
+    for (size_t i = 0; i < inputs.size(); ++i) slots[i] = tensorIn(inputs[i].get());
+    IValue result;
+    {
+      const Interruptible interruptible;
+      const WithoutGil others;
+      result = plan_->run(slots.data());
+    }
+    append(result, outputs);
+  }
+
+ private:
+  std::unique_ptr<CallPlan> plan_;
+};
+
+class CalledFunction : public Captured {
+ public:
+  CalledFunction(const Captured& graph, Object function)
+      : Captured(graph), callable_(std::move(function)) {}
+
+ protected:
+  // Errors of a backend are shown to those who wrote it.
+  bool mayRunPlainly() const override { return false; }
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    std::vector<PyObject*> arguments;
+    for (const Object& each : inputs) arguments.push_back(each.get());
+    const size_t before = outputs.size();
+    const Object result = capture::callPlainly(callable_.get(), arguments, nullptr);
+    const Object all = Object::checked(
+        PySequence_Fast(result.get(), "a backend's function gives a tuple or list of tensors"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); ++i) {
+      outputs.push_back(Object::share(PySequence_Fast_GET_ITEM(all.get(), i)));
+      tensorOf(outputs.back().get(), "a result of a backend's function");
+    }
+    const size_t expected = script_.numOutputs();
+    if (outputs.size() - before != expected) {
+      raise(PyExc_ValueError,
+            fmt::format("a backend's function gave {} tensors, the graph has {} results",
+                        outputs.size() - before, expected));
+    }
+  }
+
+ private:
+  Object callable_;
+};
+
+std::shared_ptr<capture::CapturedGraph> Captured::operatorByOperator() const {
+  std::unique_ptr<CallPlan> plan =
+      planOf(*script_.function->graph(), std::numeric_limits<uint16_t>::max());
+  return plan ? std::make_shared<OperatorByOperator>(*this, std::move(plan)) : nullptr;
+}
+
+std::shared_ptr<capture::CapturedGraph> Captured::calling(Object function) const {
+  return std::make_shared<CalledFunction>(*this, std::move(function));
+}
+
+}  // namespace
+
+// Counts the operators among a graph's nodes.
+int countOperators(const Block& block) {
+  int count = 0;
+  for (const Node* node : block.nodes()) {
+    if (node->maybeOperator() && node->kind() != prim::Constant) ++count;
+    for (const Block* inner : node->blocks()) count += countOperators(*inner);
+  }
+  return count;
+}
+
+size_t ScriptGraph::numOutputs() const {
+  return function->graph()->outputs()[0]->node()->inputs().size();
+}
+
+ScriptGraph scriptGraph(std::shared_ptr<Graph> graph, std::vector<std::shared_ptr<void>> owners) {
+  ScriptGraph made;
+  made.unit = std::make_shared<CompilationUnit>();
+  made.num_operators = countOperators(*graph->block());
+  made.impure = mayChangeMemory(*graph->block());
+  made.function = made.unit->createFunction("__torch__.captured", graph);
+  made.owners = std::move(owners);
+  return made;
+}
+
+void throwAsPlainError() {
+  try {
+    throw;
+  } catch (const RuntimeError& error) {
+    try {
+      throw RuntimeError(error.brief(), error.className());
+    } catch (const RuntimeError&) {
+      setPythonError();
+    }
+  } catch (...) {
+    setPythonError();
+  }
+  throw capture::PythonError();
+}
+
+std::shared_ptr<capture::CapturedGraph> ownGraph(ScriptGraph script) {
+  return std::make_shared<Captured>(std::move(script));
+}
+
+}  // namespace wick::python

@@ -1,0 +1,34 @@
+// Graphs that wick.compile captured, and the ways to run them on Wick's own tensors.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "capture/world.h"
+#include "ir/function.h"
+
+namespace wick::python {
+
+// A recorded graph as a script function, which takes tensors and gives a tuple of tensors.
+struct ScriptGraph {
+  std::shared_ptr<CompilationUnit> unit;
+  GraphFunction* function = nullptr;
+  std::vector<std::shared_ptr<void>> owners;  // of memory that constants point to
+  int num_operators = 0;
+  bool impure = false;  // it may write to memory, or draw random numbers
+
+  size_t numOutputs() const;
+};
+
+// Returns the script function of a graph.
+ScriptGraph scriptGraph(std::shared_ptr<Graph> graph, std::vector<std::shared_ptr<void>> owners);
+// Counts the operators among the nodes of a graph.
+int countOperators(const Block& block);
+// Sets the Python exception for the C++ exception that is being handled, and throws PythonError.
+// The message does not name places in the graph, which the program knows nothing of.
+[[noreturn]] void throwAsPlainError();
+
+// Returns the graph, run as script functions run.
+std::shared_ptr<capture::CapturedGraph> ownGraph(ScriptGraph script);
+
+}  // namespace wick::python

@@ -1,0 +1,271 @@
+#include "python/fake_recording.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "autograd/tape.h"
+#include "capture/compiled_call.h"
+#include "core/grad_mode.h"
+#include "ir/call_layer.h"
+#include "python/plain_types.h"
+#include "python/tensor_object.h"
+#include "runtime/ops/call.h"
+
+namespace wick::python {
+namespace {
+
+using capture::breakGraph;
+using capture::Object;
+
+constexpr Device kMeta{DeviceType::Meta, -1};
+
+// Constants beside fakes have no memory either.
+IValue fakedValue(const IValue& v) {
+  if (v.isTensor()) {
+    const Tensor t = v.toTensor();
+    if (!t.defined() || !t.device().isCpu() || t.kind() != TensorKind::Dense) return v;
+    return IValue(Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), kMeta));
+  }
+  if (!v.isList()) return v;
+  bool any = false;
+  std::vector<IValue> elements;
+  for (const IValue& e : v.elements()) {
+    elements.push_back(fakedValue(e));
+    any |= e.isTensor() && e.toTensor().defined() && e.toTensor().device().isCpu();
+  }
+  return any ? IValue(makeList(v.toList().element_type, std::move(elements))) : v;
+}
+// Replaces the device of fakes by the one that the program sees.
+void nameDevices(Graph& graph, Block& block) {
+  for (Node* node : block.nodes()) {
+    for (Block* inner : node->blocks()) nameDevices(graph, *inner);
+    if (node->kind() != prim::Constant) continue;
+    const auto value = constantOf(node->output());
+    if (!value || !value->isDevice() || value->toDevice().type != DeviceType::Meta) continue;
+    const InsertPointGuard before(node);
+    node->output()->replaceAllUsesWith(graph.insertConstant(IValue(Device())));
+  }
+}
+
+// Returns whether a constant of the graph has no memory: it is a fake that nobody recorded.
+bool hasFakeConstants(const Block& block) {
+  for (const Node* node : block.nodes()) {
+    if (node->kind() == prim::Constant) {
+      const auto value = constantOf(node->output());
+      if (value && value->isTensor() && value->toTensor().defined() &&
+          value->toTensor().device().type == DeviceType::Meta) {
+        return true;
+      }
+    }
+    for (const Block* inner : node->blocks()) {
+      if (hasFakeConstants(*inner)) return true;
+    }
+  }
+  return false;
+}
+
+std::string nameOf(PyObject* function) {
+  const Owned text(PyObject_GetAttrString(function, "__qualname__"));
+  const char* const utf8 =
+      text && PyUnicode_Check(text.get()) ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  PyErr_Clear();
+  return utf8 ? utf8 : "a function";
+}
+
+}  // namespace
+
+void breakOnError(const std::string& what) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw capture::PythonError();
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Owned kind(type), error(value), trace(traceback);
+  const Owned text(error ? PyObject_Str(error.get()) : nullptr);
+  const char* const utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  std::string message = utf8 ? utf8 : "an error";
+  PyErr_Clear();
+  message = message.substr(0, message.find('\n'));
+  breakGraph(fmt::format("{}: {}", what, message));
+}
+
+void FakeLayer::call(const LayerCall& call) {
+  for (size_t i = 0; i < call.num_args; ++i) {
+    const auto& declared = call.op.schema().arguments();
+    const bool device = i < declared.size() && declared[i].name == "device";
+    if (call.args[i].isDevice() || (device && call.args[i].isNone())) {
+      call.args[i] = IValue(kMeta);
+    } else {
+      call.args[i] = fakedValue(call.args[i]);
+    }
+  }
+  callBelow(CallLayerSlot::Lazy, call);
+}
+
+void FakeTracer::around(const std::function<void()>& run) {
+  const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
+  const lazy::ZeroResultsScope zeros;
+  run();
+}
+
+// Runs the function while calls of operators are recorded.
+template <class F>
+Object FakeRecording::recorded(const std::string& what, F&& f) {
+  Object result;
+  {
+    const tracing::TraceScope scope(tracer_);
+    result = Object::own(f());
+  }
+  if (!result) breakOnError(what);
+  return faked(std::move(result), what, 0);
+}
+
+Object FakeRecording::addInput(PyObject* tensor) {
+  const Tensor& real = tensorIn(tensor);
+  const Tensor fake = Tensor::emptyStrided(real.sizes(), real.strides(), real.dtype(), kMeta);
+  const bool gradient = autograd::requiresGradient(real);
+  Object object;
+  // The tensor was made before, whatever the mode is now.
+  const GradModeGuard recording(true);
+  if (Py_TYPE(tensor) == tensor_type) {
+    if (gradient) fake.setRequiresGrad(true);
+    // The result of an operator is no leaf.
+    static const OperatorHandle kClone("aten::clone", "");
+    object = Object::checked(
+        tensorObject(gradient && !autograd::isLeaf(real) ? kClone(fake, IValue()) : fake));
+  } else {
+    const Owned plain(tensorObject(fake));
+    object = Object::checked(PyObject_CallMethod(
+        reinterpret_cast<PyObject*>(tensor_type), "_make_subclass", "OOi",
+        reinterpret_cast<PyObject*>(Py_TYPE(tensor)), plain.get(), gradient ? 1 : 0));
+  }
+  addFake(object.get());
+  return object;
+}
+
+Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arguments,
+                           PyObject* names) {
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  for (PyObject* each : arguments) {
+    if (isDevice(each) && !deviceOf(each).isCpu()) breakGraph("another device than the CPU");
+    if (PyUnicode_Check(each) && PyUnicode_CompareWithASCIIString(each, "meta") == 0) {
+      breakGraph("the device \"meta\"");
+    }
+  }
+  for (size_t i = 0; i < named; ++i) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)),
+                                         "requires_grad") == 0 &&
+        arguments[arguments.size() - named + i] == Py_True) {
+      breakGraph("a tensor that requires a gradient is made");
+    }
+  }
+  return recorded(nameOf(function), [&] {
+    return PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names);
+  });
+}
+
+Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
+  const std::string_view text = PyUnicode_AsUTF8(name);
+  static constexpr std::string_view kHidden[] = {"grad",     "grad_fn",         "data",
+                                                 "_version", "_backward_hooks", "names"};
+  for (const std::string_view each : kHidden) {
+    if (text == each) breakGraph(fmt::format("'{}' of a tensor", text));
+  }
+  if (text == "device") return Object::checked(deviceObject(Device()));
+  if (text == "is_meta") return Object::share(Py_False);
+  if (text == "is_cpu") return Object::share(Py_True);
+  if (text.starts_with("__")) breakGraph(fmt::format("'{}' of a tensor", text));
+  return recorded(fmt::format("'{}' of a tensor", text),
+                  [&] { return PyObject_GetAttr(fake, name); });
+}
+
+bool FakeRecording::gradMode() const {
+  return gradEnabled();
+}
+void FakeRecording::setGradMode(bool on) {
+  if (on == gradEnabled()) return;
+  Graph& graph = tracer_.graph();
+  const Operator* const op =
+      OperatorRegistry::instance().find(Symbol::aten("set_grad_enabled"), "");
+  if (!op) breakGraph("the gradient mode cannot be recorded");
+  Node* node = graph.create(op->symbol(), {graph.insertConstant(IValue(on))}, 0);
+  node->setOperator(op);
+  graph.insertNode(node);
+  setGradEnabled(on);
+}
+
+int FakeRecording::numOperators() const {
+  return countOperators(*const_cast<FakeTracer&>(tracer_).graph().block());
+}
+
+ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
+  std::vector<IValue> values;
+  for (PyObject* each : outputs) values.emplace_back(tensorIn(each));
+  try {
+    const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
+    nameDevices(*graph, *graph->block());
+    if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
+    return scriptGraph(graph, tracer_.owners());
+  } catch (const RuntimeError& error) {
+    breakGraph(error.what());
+  }
+}
+
+std::shared_ptr<capture::CapturedGraph> FakeRecording::finish(
+    const std::vector<PyObject*>& outputs) {
+  return ownGraph(script(outputs));
+}
+
+bool FakeRecording::isFake(PyObject* object) const {
+  return isTensor(object);
+}
+
+PyTypeObject* FakeRecording::typeOf(PyObject* fake) const {
+  return Py_TYPE(fake);
+}
+
+void FakeRecording::addFake(PyObject* fake) {
+  tracer_.addInput(fmt::format("x{}", num_inputs_++), IValue(tensorIn(fake)));
+}
+
+// Returns the result with fakes for real tensors, which were made of numbers.
+Object FakeRecording::faked(Object object, const std::string& what, int depth) {
+  PyObject* const at = object.get();
+  if (depth > 20) breakGraph("results are nested too deeply");
+  if (isTensor(at)) {
+    const Tensor& tensor = tensorIn(at);
+    if (!tensor.defined()) breakGraph(what + ": an empty tensor");
+    if (tensor.device().type == DeviceType::Meta) return object;
+    if (tensor.requiresGrad()) breakGraph(what + ": a tensor that requires a gradient is made");
+    return cloneOf(tensor);
+  }
+  if (!PyTuple_Check(at) && !PyList_Check(at)) return object;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(at); ++i) {
+    PyObject* const before = PySequence_Fast_GET_ITEM(at, i);
+    PyObject* const after = faked(Object::share(before), what, depth + 1).leak();
+    if (PyTuple_Check(at)) {
+      PyTuple_SET_ITEM(at, i, after);
+    } else {
+      PyList_SET_ITEM(at, i, after);
+    }
+    Py_DECREF(before);
+  }
+  return object;
+}
+
+// A fake for a constant of the graph, which each run copies.
+Object FakeRecording::cloneOf(const Tensor& tensor) {
+  Graph& graph = tracer_.graph();
+  const Operator* const clone = OperatorRegistry::instance().find(Symbol::aten("clone"), "");
+  if (!clone) breakGraph("a constant cannot be copied");
+  Value* const format = graph.insertNode(graph.createNone())->output();
+  Node* node = graph.create(clone->symbol(),
+                            {graph.insertConstant(IValue(tensor), types::Tensor()), format}, 0);
+  node->setOperator(clone);
+  Value* const value = node->addOutput(types::Tensor());
+  graph.insertNode(node);
+  const Tensor fake = Tensor::emptyStrided(tensor.sizes(), tensor.strides(), tensor.dtype(), kMeta);
+  tracer_.bindResult(value, fake);
+  return Object::checked(tensorObject(fake));
+}
+
+}  // namespace wick::python

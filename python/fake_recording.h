@@ -1,0 +1,67 @@
+// Recording of a graph for wick.compile: Wick's functions run on fakes, tensors without memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "capture/world.h"
+#include "lazy/zero_results.h"
+#include "python/captured_graph.h"
+#include "tracing/tracer.h"
+
+namespace wick::python {
+
+// Makes operators see fakes only: whoever asks for the CPU gets "meta".
+class FakeLayer : public CallLayer {
+ public:
+  void call(const LayerCall& call) override;
+};
+
+// Records calls on fakes.
+class FakeTracer : public tracing::Tracer {
+ protected:
+  void around(const std::function<void()>& run) override;
+
+ private:
+  FakeLayer layer_;
+};
+
+// Records on objects of wick.Tensor. Needs the GIL; to be used by the thread that made it.
+class FakeRecording : public capture::Recording {
+ public:
+  // Neither the world nor the gradient mode of the thread is owned.
+  explicit FakeRecording(const capture::World& world) : world_(world) {}
+
+  const capture::World& world() const override { return world_; }
+  capture::Object addInput(PyObject* tensor) override;
+  bool isFake(PyObject* object) const override;
+  PyTypeObject* typeOf(PyObject* fake) const override;
+  capture::Object call(PyObject* function, const std::vector<PyObject*>& arguments,
+                       PyObject* names) override;
+  capture::Object attribute(PyObject* fake, PyObject* name) override;
+  bool gradMode() const override;
+  void setGradMode(bool on) override;
+  int numOperators() const override;
+  std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override;
+
+ protected:
+  // Registers a fake as the next input.
+  void addFake(PyObject* fake);
+  // Ends the recording. The outputs are fakes.
+  ScriptGraph script(const std::vector<PyObject*>& outputs);
+
+ private:
+  template <class F>
+  capture::Object recorded(const std::string& what, F&& f);
+  capture::Object faked(capture::Object object, const std::string& what, int depth);
+  capture::Object cloneOf(const Tensor& tensor);
+
+  const capture::World& world_;
+  FakeTracer tracer_;
+  int num_inputs_ = 0;
+};
+
+// Clears the Python exception that is set, and throws GraphBreak with its text. Interrupts stay.
+[[noreturn]] void breakOnError(const std::string& what);
+
+}  // namespace wick::python
