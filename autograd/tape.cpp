@@ -23,7 +23,8 @@ struct History : RefCounted {
   Ref<Leaf> kept;  // of a tensor that retains its gradient
   Tensor base;     // of a view; itself no view
   ViewOrigin origin = ViewOrigin::Plain;
-  uint32_t version = 0;  // of the memory, when `edge` was set
+  uint32_t version = 0;   // of the memory, when `edge` was set, or the view was made
+  bool outdated = false;  // the edge of a view is to be found again
 };
 
 History* find(const Tensor& t) {
@@ -242,7 +243,13 @@ bool hasHooks(const Tensor& t) {
 }
 
 bool isLeaf(const Tensor& t) {
-  return !requiresGradient(t) || !find(t) || (!find(t)->base.defined() && !find(t)->edge);
+  if (!requiresGradient(t)) return true;
+  const std::lock_guard lock(findings());
+  const History* const history = find(t);
+  if (!history || history->edge) return !history;
+  // See gradientEdge().
+  return !history->base.defined() || !requiresGradient(history->base) ||
+         !(history->outdated || history->version != t.storage()->version());
 }
 
 Edge gradientEdge(const Tensor& t) {
@@ -252,9 +259,19 @@ Edge gradientEdge(const Tensor& t) {
   if (history && !history->base.defined() && history->edge) return history->edge;
   const std::lock_guard lock(findings());
   history = find(t);
+  // A view that nobody recorded, or made before its base required a gradient, is a leaf of its own
+  // until the memory is written to.
   if (history && history->base.defined() && requiresGradient(history->base) &&
-      (!history->edge || history->version != t.storage()->version())) {
+      (history->outdated || history->version != t.storage()->version())) {
     // The base, or another view of it, was written to.
+    WICK_CHECK(
+        history->origin != ViewOrigin::Unrecorded,
+        "A view was created in no_grad mode and its base or another view of its base has "
+        "been modified inplace with grad mode enabled. Given that this use case is ambiguous "
+        "and error-prone, it is forbidden. You can clarify your code by moving both the view "
+        "and the inplace either both inside the no_grad block (if you don't want the inplace "
+        "to be tracked) or both outside (if you want the inplace to be tracked).");
+
     WICK_CHECK(history->origin != ViewOrigin::Custom || !history->edge,
                "Output {} of {} is a view and its base or another view of its base has been "
                "modified inplace. This view was created inside a custom Function, whose derivative "
@@ -264,6 +281,7 @@ Edge gradientEdge(const Tensor& t) {
     // Whether it requires a gradient is for its base to say: other threads may read its own mark.
     history->edge = edgeOfView(t, history->base);
     history->version = t.storage()->version();
+    history->outdated = false;
   }
   if (history && history->edge) return history->edge;
   return {Ref<Node>(&leafOf(t)), 0};
@@ -322,6 +340,7 @@ void rebaseHistory(const Tensor& t, Ref<Node> node, size_t first) {
   setHistory(base, std::move(writes));
   // Its edge is made anew from that of the base.
   history->edge = {};
+  history->outdated = true;
   t.impl()->requires_grad = true;
 }
 

@@ -43,7 +43,7 @@ class Attempt {
       : frame_(frame),
         stop_(stop),
         roots_(rootsOf(frame)),
-        grad_mode_(world.gradMode()),
+
         capture_(world, roots_) {}
 
   // Returns the entry. Throws GraphBreak, with failedStep() set; Raised if the frame raises.
@@ -89,6 +89,8 @@ class Attempt {
   }
 
   int64_t failedStep() const { return steps_; }
+  // Returns the world that the graph belongs to.
+  const World& world() const { return capture_.recording->world(); }
 
  private:
   std::unique_ptr<Entry> finish(EvalFrame& frame) {
@@ -96,7 +98,7 @@ class Attempt {
     capture_.root_step = steps_;
     for (const GeneratorVariable* each : capture_.generators) {
       if (!each->isPending()) continue;
-      throw GraphBreak{"a generator is left within a `try` or `with`", each->born};
+      throw GraphBreak{"a generator is left within a `try` or `with`", {}, each->born};
     }
     Builder builder(capture_.guards);
     std::vector<int*> wanted;
@@ -153,7 +155,7 @@ class Attempt {
         breakGraph(fmt::format("{} was changed", describe(*each)));
       }
     }
-    if (capture_.recording->gradMode() != grad_mode_) {
+    if (capture_.recording->gradMode() != capture_.recording->initialGradMode()) {
       builder.effect(StepKind::kGradMode, {}, {}, capture_.recording->gradMode());
     }
   }
@@ -254,7 +256,6 @@ class Attempt {
   const FrameView frame_;
   const Stop& stop_;
   const FrameRoots roots_;
-  const bool grad_mode_;
   Capture capture_;
   std::unique_ptr<Entry> entry_;
   int64_t steps_ = 0;
@@ -263,11 +264,10 @@ class Attempt {
 }  // namespace
 
 std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
-  const int64_t state = world.state();
   Stop stop;
   for (int i = 0; i < kMaxAttempts; ++i) {
     // Each attempt begins as the program does.
-    const std::shared_ptr<void> kept = world.keepState();
+    std::shared_ptr<void> kept = world.keepState();
     Attempt attempt(world, frame, stop);
     std::unique_ptr<Entry> entry;
     try {
@@ -276,7 +276,9 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
       int64_t step = attempt.failedStep();
       // The object that cannot be made again comes from an earlier step: the graph ends before it.
       if (reason.born >= 0 && reason.born < step) step = reason.born;
-      entry = attempt.endEarlier(stop, {step, reason.reason, false}, i + 1 == kMaxAttempts);
+      const std::string within = reason.place.empty() ? "" : ", in " + reason.place;
+      entry =
+          attempt.endEarlier(stop, {step, reason.reason + within, false}, i + 1 == kMaxAttempts);
     } catch (const Raised& raised) {
       // The instruction raises the exception itself, with the traceback and the handlers of Python.
       entry = attempt.endEarlier(
@@ -284,7 +286,9 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
           i + 1 == kMaxAttempts);
     }
     if (!entry) continue;
-    entry->state = state;
+    kept.reset();
+    entry->world = &attempt.world();
+    entry->state = entry->world->state();
     return entry;
   }
   throw InternalError(__FILE__, __LINE__, "attempts that do not end");

@@ -119,7 +119,7 @@ class FrameRun {
     RegionEntries& all = compiled.of(region_);
     std::vector<Object> registers;
     for (size_t i = 0; i < all.entries.size(); ++i) {
-      if (!all.entries[i]->matches(world_, roots_, registers)) continue;
+      if (!all.entries[i]->matches(roots_, registers)) continue;
       // The last one that was used comes first.
       if (i > 0)
         std::rotate(all.entries.begin(), all.entries.begin() + static_cast<ptrdiff_t>(i),
@@ -159,7 +159,7 @@ class FrameRun {
 
   std::optional<PyObject*> use(Entry& entry, std::vector<Object>& registers) {
     ++entry.hits;
-    return entry.run(world_, frame_, registers);
+    return entry.run(frame_, registers);
   }
 
   std::optional<PyObject*> capture(RegionEntries& all, PyCodeObject* code) {
@@ -203,7 +203,7 @@ class FrameRun {
     }
     if (region_->full_graph && !made->raises && (made->plain || made->value < 0)) raiseBreak(*made);
     std::vector<Object> registers;
-    if (!made->matches(world_, roots_, registers)) {
+    if (!made->matches(roots_, registers)) {
       reportInternal(
           fmt::format("a new entry does not fit its own call: {}", made->guards.whyNot(roots_)),
           code);

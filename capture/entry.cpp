@@ -11,15 +11,13 @@ FrameRoots rootsOf(FrameView frame) {
           frame.builtins()};
 }
 
-bool Entry::matches(const World& world, const FrameRoots& roots,
-                    std::vector<Object>& registers) const {
-  if (world.state() != state) return false;
+bool Entry::matches(const FrameRoots& roots, std::vector<Object>& registers) const {
+  if (world->state() != state) return false;
   registers.assign(static_cast<size_t>(guards.numRegisters()), Object());
   return guards.matches(roots, registers.data());
 }
 
-std::optional<PyObject*> Entry::run(const World& world, FrameView frame,
-                                    std::vector<Object>& registers) const {
+std::optional<PyObject*> Entry::run(FrameView frame, std::vector<Object>& registers) const {
   if (plain) return std::nullopt;
   if (graph) {
     std::vector<Object> tensors, outputs;
@@ -36,7 +34,7 @@ std::optional<PyObject*> Entry::run(const World& world, FrameView frame,
     for (Object& output : outputs) registers.push_back(std::move(output));
   }
   try {
-    recipe.run(registers, world);
+    recipe.run(registers, *world);
     if (value >= 0) return registers[static_cast<size_t>(value)].leak();
     CodeCall next{continuation, {}, {}};
     if (!cells.empty()) {

@@ -16,7 +16,9 @@ namespace wick::capture {
 
 struct Entry {
   GuardTree guards;
-  int64_t state = 0;                     // World::state() when it was captured
+  // The world that the graph belongs to, and its state() when it was captured.
+  const World* world = nullptr;
+  int64_t state = 0;
   std::shared_ptr<CapturedGraph> graph;  // null: no operators
   std::vector<int> inputs;               // registers
   Recipe recipe;
@@ -36,11 +38,10 @@ struct Entry {
   int64_t hits = 0;
 
   // Returns whether the entry may be used; `registers` gets what the guards kept.
-  bool matches(const World& world, const FrameRoots& roots, std::vector<Object>& registers) const;
+  bool matches(const FrameRoots& roots, std::vector<Object>& registers) const;
   // Runs the entry. Returns the value of the frame (a new reference), null with an exception set, or
   // nothing if the frame is to run plainly.
-  std::optional<PyObject*> run(const World& world, FrameView frame,
-                               std::vector<Object>& registers) const;
+  std::optional<PyObject*> run(FrameView frame, std::vector<Object>& registers) const;
   // Returns guards, graph and recipe as text.
   std::string text() const;
 };

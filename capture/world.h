@@ -15,6 +15,8 @@ namespace wick::capture {
 // Thrown where capture does not know what an instruction does: the graph ends before it.
 struct GraphBreak {
   std::string reason;
+  // Set on the way out, where a function that was called ended the graph.
+  std::string place = {};
   // The step of the root frame that made the object in question, -1 if there is none.
   int64_t born = -1;
 };
@@ -60,6 +62,9 @@ class Recording {
   // Returns the world that the graph belongs to: the same one in the whole life of the recording, or
   // a narrower one from the first tensor or function of a library on.
   virtual const World& world() const = 0;
+  // Tells that a function of a library is called: see world().
+  virtual void enter(PyObject* function) = 0;
+
   // Returns a fake for the tensor, of the same class.
   virtual Object addInput(PyObject* tensor) = 0;
   virtual bool isFake(PyObject* object) const = 0;
@@ -73,6 +78,8 @@ class Recording {
   // Does the same with an attribute of a fake. Methods are bound: as methods of Python, or of C.
   virtual Object attribute(PyObject* fake, PyObject* name) = 0;
 
+  // The gradient mode of the program, now and when the recording began.
+  virtual bool initialGradMode() const = 0;
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) = 0;
   virtual int numOperators() const = 0;

@@ -1,10 +1,14 @@
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <numbers>
 #include <optional>
 #include <unordered_map>
 
+#include "core/error_types.h"
 #include "core/generator_state.h"
 #include "core/ivalue.h"
 #include "core/mersenne_twister.h"
@@ -139,6 +143,74 @@ void GeneratorState::restore(GeneratorObject& generator) const {
   GuardedNumbers& now = allNumbers().of(&generator);
   std::lock_guard lock(now.mutex);
   static_cast<wick::Numbers&>(now) = numbers_->numbers;
+}
+
+namespace {
+
+// A state of PyTorch's generator: what at::CPUGeneratorImpl::get_state() writes.
+struct PyTorchState {
+  uint64_t seed;
+  int32_t left;  // numbers of the block that are not used, and one
+  int32_t seeded;
+  uint64_t next;  // the index of the next number
+  uint64_t words[MersenneTwister::kWords];
+  double normal_x, normal_y, normal_rho;  // normal_y is the sample that waits
+  int32_t normal_is_valid;
+  float next_float_normal;
+  uint8_t next_float_normal_is_valid;
+  uint8_t padding[7];
+};
+
+}  // namespace
+
+GeneratorState GeneratorState::fromPyTorch(std::span<const uint8_t> bytes) {
+  PyTorchState given;
+  static_assert(sizeof given == kPyTorchBytes);
+  if (bytes.size() != sizeof given) {
+    throw UsageError(fmt::format("the state of a generator: expected {} bytes, got {}",
+                                 sizeof given, bytes.size()));
+  }
+  std::memcpy(&given, bytes.data(), sizeof given);
+  constexpr size_t kWords = MersenneTwister::kWords;
+  const bool used_up = given.left == 1;
+  if (!used_up && given.next > kWords) {
+    throw UsageError("the state of a generator: the next number lies beyond the block");
+  }
+  uint32_t words[kWords];
+  for (size_t i = 0; i < kWords; ++i) words[i] = static_cast<uint32_t>(given.words[i]);
+  wick::Numbers numbers;
+  numbers.seed = given.seed;
+  numbers.engine.load(words, used_up ? kWords : static_cast<size_t>(given.next));
+  if (given.normal_is_valid) numbers.next_normal = given.normal_y;
+  GeneratorState state;
+  state.numbers_ = std::make_shared<const Numbers>(Numbers{numbers});
+  return state;
+}
+
+bool GeneratorState::toPyTorch(std::span<uint8_t> bytes) const {
+  PyTorchState known;
+  if (bytes.size() != sizeof known) {
+    throw UsageError(fmt::format("the state of a generator: expected {} bytes, got {}",
+                                 sizeof known, bytes.size()));
+  }
+  std::memcpy(&known, bytes.data(), sizeof known);
+  const wick::Numbers& now = numbers_->numbers;
+  const size_t used = now.engine.used();
+  bool same = used == (known.left == 1 ? MersenneTwister::kWords : known.next) &&
+              now.next_normal.has_value() == (known.normal_is_valid != 0) &&
+              (!now.next_normal || *now.next_normal == known.normal_y);
+  for (size_t i = 0; i < MersenneTwister::kWords; ++i) {
+    same &= known.words[i] == now.engine.words()[i];
+    known.words[i] = now.engine.words()[i];
+  }
+  if (same) return false;
+  known.seed = now.seed;
+  known.next = used;
+  known.left = static_cast<int32_t>(MersenneTwister::kWords + 1 - used);
+  known.normal_is_valid = now.next_normal.has_value();
+  known.normal_y = now.next_normal.value_or(0);
+  std::memcpy(bytes.data(), &known, sizeof known);
+  return true;
 }
 
 PhiloxPosition takePhilox(GeneratorObject& generator, int device, uint64_t numbers) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "core/ivalue.h"
 
@@ -14,6 +15,13 @@ class GeneratorState {
   static GeneratorState of(const GeneratorObject& generator);
   // Lets the generator go on from there. Thread-safe.
   void restore(GeneratorObject& generator) const;
+
+  // Bytes of torch.get_rng_state() for a generator of the CPU.
+  static constexpr size_t kPyTorchBytes = 5056;
+  // Reads such a state. UsageError unless the bytes are one.
+  static GeneratorState fromPyTorch(std::span<const uint8_t> bytes);
+  // Writes the state over the one that it came from; returns whether they differ.
+  bool toPyTorch(std::span<uint8_t> bytes) const;
 
  private:
   struct Numbers;

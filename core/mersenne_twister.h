@@ -25,6 +25,18 @@ class MersenneTwister {
     return numbers_[next_++];
   }
 
+  // The state as PyTorch's files and other libraries have it: the words of the current block, and how
+  // many of its numbers are used up.
+  static constexpr size_t kWords = 624;
+  const uint32_t* words() const { return state_; }
+  size_t used() const { return next_; }
+  // Goes on from there; `used` is at most kWords.
+  void load(const uint32_t* words, size_t used) {
+    std::memcpy(state_, words, sizeof state_);
+    temperBlock();
+    next_ = used;
+  }
+
   // The next n numbers.
   void fill(uint32_t* out, size_t n) {
     while (n > 0) {
@@ -38,7 +50,7 @@ class MersenneTwister {
   }
 
  private:
-  static constexpr size_t kSize = 624, kFar = 397;
+  static constexpr size_t kSize = kWords, kFar = 397;
   static constexpr size_t kLanes = 8;
   using Lanes = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 
@@ -78,10 +90,13 @@ class MersenneTwister {
     twist(0, kSize - kFar, kFar);
     twist(kSize - kFar, kSize - 1, 0);
     state_[kSize - 1] = twisted(state_[kSize - 1], state_[0], state_[kFar - 1]);
+    temperBlock();
+    next_ = 0;
+  }
+  void temperBlock() {
     for (size_t i = 0; i < kSize; i += kLanes) {
       put(numbers_ + i, tempered(get<Lanes>(state_ + i)));
     }
-    next_ = 0;
   }
 
   uint32_t state_[kSize];

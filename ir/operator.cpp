@@ -152,6 +152,7 @@ uint64_t Operator::unannotatedInCall(const Node& node) const {
 
 // Before the kernel runs, because it may move out of its arguments.
 void Operator::bumpWritten(const IValue* args, size_t num_args) const {
+  if (has(kChangesHistory)) return;
   auto bump = [](const IValue& v) {
     if (!v.isTensor()) return;
     static_cast<TensorImpl*>(v.rawObject())->storage->bumpVersion();

@@ -72,7 +72,9 @@ enum OperatorFlags : uint32_t {
                                 // PyTorch writes it, does not say so
   kChangesMetadata = 1 << 7,    // what it writes gets other sizes, strides, memory or history too
   kRefusesPartialOverlap = 1 << 8,  // raises when an argument shares a part of the memory it writes
-  kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
+    kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
+  kChangesHistory = 1 << 10,        // writes no element, but where the tensor comes from
+
 };
 // Operators with both derived forms.
 inline constexpr uint32_t kBothForms = kInplaceForm | kOutForm;

@@ -113,10 +113,29 @@ bool isIndexed(const Operator& op, const CallFrame& frame) {
 // Operators without a rule for sizes whose results have sizes that follow from those of the arguments.
 bool isKnown(const Operator& op) {
   static constexpr std::string_view kNames[] = {
-      "aten::sort",    "aten::topk",      "aten::kthvalue",          "aten::median",
-      "aten::uniform", "aten::normal",    "aten::native_batch_norm", "aten::native_dropout",
-      "aten::random",  "aten::bernoulli", "aten::exponential",       "aten::cumsum",
-      "aten::cumprod", "aten::randperm",  "aten::multinomial",       "aten::mode",
+      "aten::sort",
+      "aten::topk",
+      "aten::kthvalue",
+      "aten::median",
+      "aten::uniform",
+      "aten::normal",
+      "aten::native_batch_norm",
+      "aten::native_dropout",
+      "aten::random",
+      "aten::bernoulli",
+      "aten::exponential",
+      "aten::cumsum",
+      "aten::cumprod",
+      "aten::randperm",
+      "aten::multinomial",
+      "aten::mode",
+      "aten::dropout",
+      "aten::alpha_dropout",
+      "aten::feature_dropout",
+      "aten::feature_alpha_dropout",
+      "aten::_native_multi_head_attention",
+      "aten::_transformer_encoder_layer_fwd",
+
   };
   return std::ranges::find(kNames, std::string_view(op.schema().name())) != std::end(kNames);
 }

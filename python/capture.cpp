@@ -3,9 +3,10 @@
 
 #include "capture/bytecode/frame_hook.h"
 #include "capture/compiled_call.h"
-#include "python/captured_tensors.h"
+#include "python/any_tensors.h"
 #include "python/module.h"
 #include "python/pybind.h"
+#include "python/torch_graph.h"
 
 namespace wick::python {
 namespace {
@@ -33,14 +34,14 @@ py::dict describeEntry(const Entry& entry) {
 class RegionObject {
  public:
   RegionObject(bool full_graph, py::object backend, py::object observer)
-      : region_(std::make_shared<Region>(ownTensors())),
+      : region_(std::make_shared<Region>(anyTensors())),
         backend_(std::move(backend)),
         observer_(std::move(observer)) {
     region_->full_graph = full_graph;
     if (py::isinstance<py::str>(backend_)) {
       region_->backend = [](const auto& graph, const auto&) {
         // Graphs with branches, loops or calls run as script functions do.
-                const auto plain = graph->operatorByOperator();
+        const auto plain = graph->operatorByOperator();
         return plain ? plain : graph;
       };
     } else if (!backend_.is_none()) {
@@ -125,6 +126,7 @@ void addCapture(PyObject* module) {
   m.def("_make_region", [](bool full_graph, const py::object& backend, const py::object& observer) {
     return std::make_unique<RegionObject>(full_graph, backend, observer);
   });
+  addTorchGraphs(module);
   m.def("_call_plainly", callPlainly);
   m.def("_disable_capture", disable);
   m.def("_reset_captures", [] { capture::resetCaptures(); });

@@ -30,6 +30,16 @@ bool mayChangeMemory(const Block& block) {
   return false;
 }
 
+bool mayDrawNumbers(const Block& block) {
+  for (const Node* node : block.nodes()) {
+    if (node->isNondeterministic()) return true;
+    for (const Block* inner : node->blocks()) {
+      if (mayDrawNumbers(*inner)) return true;
+    }
+  }
+  return false;
+}
+
 // The state that a run may change: the inputs' memory, which counts its writes, and random numbers.
 // These are put back when nothing else has changed.
 class Memory {
@@ -192,6 +202,7 @@ ScriptGraph scriptGraph(std::shared_ptr<Graph> graph, std::vector<std::shared_pt
   made.unit = std::make_shared<CompilationUnit>();
   made.num_operators = countOperators(*graph->block());
   made.impure = mayChangeMemory(*graph->block());
+  made.random = mayDrawNumbers(*graph->block());
   made.function = made.unit->createFunction("__torch__.captured", graph);
   made.owners = std::move(owners);
   return made;

@@ -16,6 +16,7 @@ struct ScriptGraph {
   std::vector<std::shared_ptr<void>> owners;  // of memory that constants point to
   int num_operators = 0;
   bool impure = false;  // it may write to memory, or draw random numbers
+  bool random = false;  // it may draw random numbers
 
   size_t numOutputs() const;
 };

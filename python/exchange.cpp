@@ -1,4 +1,6 @@
 // Memory shared with numpy and other libraries, both ways.
+#include "python/exchange.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -326,14 +328,6 @@ PyObject* capsuleOf(Managed* managed) {
   return capsule;
 }
 
-PyObject* giveOut(const Tensor& t, bool versioned) {
-  if (autograd::requiresGradient(t)) {
-    raise(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
-  }
-  if (versioned) return capsuleOf<DLManagedTensorVersioned, kVersioned>(toVersionedDLPack(t));
-  return capsuleOf<DLManagedTensor, kPlain>(toDLPack(t));
-}
-
 // A tuple of two numbers, as DLPack's versions and devices are.
 std::pair<int, int> pairOf(PyObject* object, const char* what) {
   std::pair<int, int> made;
@@ -365,7 +359,7 @@ PyObject* dlpackMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
       }
     }
     const Tensor& t = tensorOf(self, "__dlpack__");
-    return giveOut(copy == Py_True ? t.clone() : t, versioned);
+    return capsuleFor(copy == Py_True ? t.clone() : t, versioned);
   });
 }
 
@@ -379,31 +373,12 @@ PyObject* dlpackDevice(PyObject* self, PyObject*) {
 }
 
 PyObject* toDlpack(PyObject*, PyObject* tensor) {
-  return guarded([&] { return giveOut(tensorOf(tensor, "to_dlpack"), false); });
-}
-
-PyObject* takeIn(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kVersioned)) {
-    auto* managed =
-        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kVersioned));
-    Tensor tensor = fromDLPack(managed);
-    check(PyCapsule_SetName(capsule, "used_dltensor_versioned"));
-    return tensorObject(std::move(tensor));
-  }
-  if (PyCapsule_IsValid(capsule, kPlain)) {
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kPlain));
-    Tensor tensor = fromDLPack(managed);
-    check(PyCapsule_SetName(capsule, "used_dltensor"));
-    return tensorObject(std::move(tensor));
-  }
-  raise(PyExc_RuntimeError,
-        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
-        "once, so you might have already constructed a tensor from it once.");
+  return guarded([&] { return capsuleFor(tensorOf(tensor, "to_dlpack")); });
 }
 
 PyObject* fromDlpack(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
-    if (PyCapsule_CheckExact(object)) return takeIn(object);
+    if (PyCapsule_CheckExact(object)) return tensorObject(tensorFromCapsule(object));
     if (!PyObject_HasAttrString(object, "__dlpack__")) {
       raise(PyExc_TypeError, fmt::format("from_dlpack: an object with __dlpack__ or a capsule is "
                                          "expected, not {}",
@@ -423,7 +398,7 @@ PyObject* fromDlpack(PyObject*, PyObject* object) {
       raise(PyExc_TypeError, fmt::format("from_dlpack: expected a capsule from __dlpack__, got {}",
                                          Py_TYPE(capsule.get())->tp_name));
     }
-    return takeIn(capsule.get());
+    return tensorObject(tensorFromCapsule(capsule.get()));
   });
 }
 
@@ -445,6 +420,33 @@ PyMethodDef methods[] = {
 };
 
 }  // namespace
+
+PyObject* capsuleFor(const Tensor& t, bool versioned) {
+  if (autograd::requiresGradient(t)) {
+    raise(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+  }
+  if (versioned) return capsuleOf<DLManagedTensorVersioned, kVersioned>(toVersionedDLPack(t));
+  return capsuleOf<DLManagedTensor, kPlain>(toDLPack(t));
+}
+
+Tensor tensorFromCapsule(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kVersioned)) {
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kVersioned));
+    Tensor tensor = fromDLPack(managed);
+    check(PyCapsule_SetName(capsule, "used_dltensor_versioned"));
+    return tensor;
+  }
+  if (PyCapsule_IsValid(capsule, kPlain)) {
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kPlain));
+    Tensor tensor = fromDLPack(managed);
+    check(PyCapsule_SetName(capsule, "used_dltensor"));
+    return tensor;
+  }
+  raise(PyExc_RuntimeError,
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+        "once, so you might have already constructed a tensor from it once.");
+}
 
 bool isArray(PyObject* object) {
   PyTypeObject* array = numpyClass("ndarray", array_class);

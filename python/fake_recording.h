@@ -30,9 +30,12 @@ class FakeTracer : public tracing::Tracer {
 class FakeRecording : public capture::Recording {
  public:
   // Neither the world nor the gradient mode of the thread is owned.
-  explicit FakeRecording(const capture::World& world) : world_(world) {}
+  explicit FakeRecording(const capture::World& world)
+      : world_(world), initial_grad_mode_(world.gradMode()) {}
 
   const capture::World& world() const override { return world_; }
+  void enter(PyObject*) override {}
+  bool initialGradMode() const override { return initial_grad_mode_; }
   capture::Object addInput(PyObject* tensor) override;
   bool isFake(PyObject* object) const override;
   PyTypeObject* typeOf(PyObject* fake) const override;
@@ -57,6 +60,7 @@ class FakeRecording : public capture::Recording {
   capture::Object cloneOf(const Tensor& tensor);
 
   const capture::World& world_;
+  const bool initial_grad_mode_;
   FakeTracer tracer_;
   int num_inputs_ = 0;
 };

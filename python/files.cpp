@@ -19,8 +19,8 @@ void addFiles(PyObject* module) {
     const DeviceMap devices = deviceMapOf(map_location);
     return pythonOf(withoutGil([&] {
       if (!in_memory) return loadValue(text, {}, devices);
-      return loadValue(copyBytes(std::as_bytes(std::span(text.data(), text.size()))), "<memory>", {},
-                       devices);
+      return loadValue(copyBytes(std::as_bytes(std::span(text.data(), text.size()))), "<memory>",
+                       {}, devices);
     }));
   });
   m.def("_save_value", [](const py::object& object, const std::string& path) {

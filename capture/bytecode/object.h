@@ -60,4 +60,9 @@ class Object {
   PyObject* object_ = nullptr;
 };
 
+// Keeps an object until the process ends, for static variables: Python is gone before they are.
+inline const Object& forever(Object object) {
+  return *new Object(std::move(object));
+}
+
 }  // namespace wick::capture

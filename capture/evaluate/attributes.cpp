@@ -182,7 +182,8 @@ Variable* attributeOf(Capture& capture, Variable* variable, PyObject* attribute)
   }
   if (Variable* own = variable->ownAttribute(capture, attribute)) return own;
   PyTypeObject* const type = variable->type();
-  static const Object kGetAttribute = name("__getattribute__"), kGetAttr = name("__getattr__");
+  static const Object &kGetAttribute = forever(name("__getattribute__")),
+                      &kGetAttr = forever(name("__getattr__"));
   PyObject* const reader = findTypeItem(type, kGetAttribute.get());
   if (reader && PyFunction_Check(reader)) {
     return callVariable(capture, bindAttribute(capture, reader, variable, type),

@@ -107,14 +107,30 @@ void makeFunction(EvalFrame& f, uint32_t arg) {
 
 // ---- imports ----
 
+// Returns the full name of a module that is imported relative to the package of the function.
+Object absoluteName(EvalFrame& f, PyObject* name, long levels) {
+  if (levels == 0) return Object::share(name);
+  PyObject* const package = PyDict_GetItemString(f.globals->object.get(), "__package__");
+  const char* const text = package && PyUnicode_Check(package) ? PyUnicode_AsUTF8(package) : "";
+  std::string full = text ? text : "";
+  for (long i = 1; i < levels && !full.empty(); ++i) {
+    const size_t dot = full.rfind('.');
+    full = dot == std::string::npos ? "" : full.substr(0, dot);
+  }
+  if (full.empty()) breakGraph("an import relative to no package");
+  if (PyUnicode_GET_LENGTH(name) > 0) full += fmt::format(".{}", PyUnicode_AsUTF8(name));
+  return Object::checked(PyUnicode_FromString(full.c_str()));
+}
+
 void importName(EvalFrame& f, uint32_t arg) {
   const Object from = f.capture.objectFor(f.pop()), level = f.capture.objectFor(f.pop());
-  PyObject* const name = f.name(arg);
   PyObject* const modules = PyImport_GetModuleDict();
-  const long levels = PyLong_AsLong(level.get());
-  if (levels != 0 || !PyDict_GetItemWithError(modules, name)) {
+  const Object full = absoluteName(f, f.name(arg), PyLong_AsLong(level.get()));
+  PyObject* const name = full.get();
+  if (!PyDict_GetItemWithError(modules, name)) {
     breakGraph(fmt::format("the import of '{}'", PyUnicode_AsUTF8(name)));
   }
+
   // The module is there, so that importing runs nothing.
   f.push(f.capture.concretely([&] {
     return f.capture.pinned(

@@ -72,7 +72,9 @@ Variable* callVariable(Capture& capture, Variable* function, const Arguments& gi
 }
 
 Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given) {
-  switch (capture.world.calleeOf(function)) {
+  const Callee kind = capture.world.calleeOf(function);
+  if (kind != Callee::kBreak) capture.recording->enter(function);
+  switch (kind) {
     case Callee::kOperator: {
       const Objects objects(capture, given);
       return capture.recorded(function, objects.all, objects.names.get());

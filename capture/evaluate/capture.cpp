@@ -178,7 +178,7 @@ Variable* Capture::result(Object object) {
 }
 
 Variable* Capture::computed(const char* function, const std::vector<PyObject*>& arguments) {
-  static const Object kModule = Object::checked(PyImport_ImportModule("operator"));
+  static const Object& kModule = forever(Object::checked(PyImport_ImportModule("operator")));
   const Object found = Object::checked(PyObject_GetAttrString(kModule.get(), function));
   return recorded(found.get(), arguments);
 }

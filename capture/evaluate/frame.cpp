@@ -88,6 +88,14 @@ void EvalFrame::step() {
           {Object::share(function->codeObject()), instruction().location.line});
     }
     if (!handle(raised.exception)) throw;
+  } catch (GraphBreak& reason) {
+    capture.frame = outer;
+    if (outer && reason.place.empty()) {
+      reason.place =
+          fmt::format("{} ({}:{})", PyUnicode_AsUTF8(function->code()->co_qualname),
+                      PyUnicode_AsUTF8(code->filename.get()), instruction().location.line);
+    }
+    throw;
   } catch (...) {
     capture.frame = outer;
     throw;

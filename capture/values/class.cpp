@@ -90,7 +90,7 @@ Variable* ClassVariable::ownAttribute(Capture& capture, PyObject* attribute) {
 
 Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) {
   PyTypeObject* const made_type = classObject();
-  static const Object kNew = name("__new__"), kInit = name("__init__");
+  static const Object &kNew = forever(name("__new__")), &kInit = forever(name("__init__"));
   PyObject* const maker = findTypeItem(made_type, kNew.get());
   PyObject* const init = findTypeItem(made_type, kInit.get());
   auto* const base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
@@ -155,7 +155,7 @@ Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
                                 .get());
     });
   }
-  static const Object kCall = name("__call__");
+  static const Object& kCall = forever(name("__call__"));
   if (findTypeItem(type(), kCall.get()) != findTypeItem(&PyType_Type, kCall.get())) {
     return callVariable(
         capture, bindAttribute(capture, findTypeItem(type(), kCall.get()), this, type()), given);
@@ -169,7 +169,8 @@ Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
 }
 
 Variable* ClassVariable::item(Capture& capture, Variable* key) {
-  static const Object kItem = name("__getitem__"), kClassItem = name("__class_getitem__");
+  static const Object &kItem = forever(name("__getitem__")),
+                      &kClassItem = forever(name("__class_getitem__"));
   if (!isEnum(classObject())) {
     PyObject* const of_meta = findTypeItem(type(), kItem.get());
     PyObject* const of_class = findTypeItem(classObject(), kClassItem.get());

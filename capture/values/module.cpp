@@ -33,7 +33,8 @@ Variable* ModuleVariable::ownAttribute(Capture& capture, PyObject* name) {
       if (!found) capture.raiseCurrent();
       if (!PyDict_GetItemWithError(dict, name)) return capture.pinned(found.get());
     } else {
-      static const Object kGetAttr = Object::checked(PyUnicode_InternFromString("__getattr__"));
+      static const Object& kGetAttr =
+          forever(Object::checked(PyUnicode_InternFromString("__getattr__")));
       if (PyDict_GetItemWithError(dict, kGetAttr.get()) || type() != &PyModule_Type) {
         breakGraph(fmt::format("'{}' of a module that makes its names", PyUnicode_AsUTF8(name)));
       }

@@ -1,6 +1,7 @@
 #include "capture/values/sequence.h"
 
 #include <fmt/format.h>
+#include <structmember.h>
 
 #include <algorithm>
 
@@ -112,6 +113,17 @@ bool SequenceVariable::contains(Capture& capture, Variable* element) {
 
 // ---- tuples ----
 
+namespace {
+
+// Returns whether the class is a tuple of C with named members, as those of the module `time`.
+bool isStructSequence(PyTypeObject* type) {
+  static const Object& kMark =
+      forever(Object::checked(PyUnicode_InternFromString("n_sequence_fields")));
+  return type->tp_base == &PyTuple_Type && findTypeItem(type, kMark.get()) != nullptr;
+}
+
+}  // namespace
+
 PyObject* TupleVariable::constant() const {
   if (asked_) return constant_.get();
   if (source || type_ != &PyTuple_Type) return nullptr;
@@ -139,6 +151,13 @@ Variable* TupleVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (type_ == &PyTuple_Type) return nullptr;
   // Fields of a named tuple are descriptors that know their index.
   PyObject* const found = findTypeItem(type_, name);
+  if (found && isStructSequence(type_) && Py_TYPE(found) == &PyMemberDescr_Type) {
+    // Its members lie among the elements.
+    const Py_ssize_t offset = reinterpret_cast<PyMemberDescrObject*>(found)->d_member->offset;
+    const auto first = static_cast<Py_ssize_t>(offsetof(PyTupleObject, ob_item));
+    const int64_t number = (offset - first) / static_cast<Py_ssize_t>(sizeof(PyObject*));
+    return offset >= first && number < size() ? at(capture, number) : nullptr;
+  }
   if (!found || std::string_view(Py_TYPE(found)->tp_name) != "_collections._tuplegetter") {
     return nullptr;
   }
@@ -169,8 +188,14 @@ Variable* TupleVariable::callMethod(Capture& capture, const std::string& name,
 int TupleVariable::build(Builder& builder) {
   std::vector<int> parts;
   if (type_ != &PyTuple_Type) {
-    // Named tuples are made by tuple.__new__, as their `_make` does.
     const int made = builder.make(StepKind::kTuple, builder.buildAll(elements_));
+    // A class of C makes its tuples itself.
+    if (!(type_->tp_flags & Py_TPFLAGS_HEAPTYPE) || isStructSequence(type_)) {
+      return builder.make(StepKind::kCall,
+                          {builder.constant(reinterpret_cast<PyObject*>(type_)), made});
+    }
+    // Named tuples are made by tuple.__new__, as their `_make` does.
+
     const Object maker = Object::checked(
         PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
     return builder.make(StepKind::kCall,

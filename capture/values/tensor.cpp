@@ -19,8 +19,9 @@ void TensorVariable::guard(Capture& capture) {
 Variable* TensorVariable::ownAttribute(Capture& capture, PyObject* name) {
   PyObject* const found = findTypeItem(type_, name);
   // Python's own functions in the class, and properties, are evaluated like all others.
-  if (found && (PyFunction_Check(found) || Py_TYPE(found) == &PyProperty_Type ||
-                Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type)) {
+  if (found && capture.world.calleeOf(found) == Callee::kUnknown &&
+      (PyFunction_Check(found) || Py_TYPE(found) == &PyProperty_Type ||
+       Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type)) {
     return nullptr;
   }
   return capture.attributeOf(this, fake_.get(), name);
@@ -46,7 +47,7 @@ void TensorVariable::setItem(Capture& capture, Variable* key, Variable* value) {
 }
 
 int64_t TensorVariable::length(Capture& capture) {
-  static const Object kLength = Object::share(builtinNamed("len"));
+  static const Object& kLength = forever(Object::share(builtinNamed("len")));
   return PyLong_AsLongLong(capture.recorded(kLength.get(), {fake_.get()})->constant());
 }
 

@@ -31,6 +31,50 @@ class Gradients(Case):
         with self.assertRaises(RuntimeError):
             autograd.grad(x.sum(), torch.ones(1, requires_grad=True))
 
+    def test_views_that_were_not_recorded(self):
+        # Values of PyTorch 1.13. Such a view is a leaf of its own.
+        y = torch.ones(2, 4, requires_grad=True)
+        with torch.no_grad():
+            v = y[0]
+        self.assertEqual((v.requires_grad, v.is_leaf), (True, True))
+        (v * 2).sum().backward()
+        self.assertIsNone(y.grad)
+        self.assertEqual(v.grad.tolist(), [2, 2, 2, 2])
+        # Neither does a view know of it that was made before its base required a gradient.
+        b = torch.zeros(3)
+        v = b[:2]
+        b.requires_grad_()
+        self.assertEqual((v.requires_grad, v.is_leaf), (True, True))
+        (v * 2).sum().backward()
+        self.assertIsNone(b.grad)
+        # A write to the base brings the view onto the tape.
+        b, w = torch.zeros(3), torch.ones(3, requires_grad=True)
+        v = b[:2]
+        b.add_(w)
+        self.assertEqual((v.requires_grad, v.is_leaf), (True, False))
+        (v * 2).sum().backward()
+        self.assertEqual(w.grad.tolist(), [2, 2, 0])
+        # That is refused for a view that was made without gradients.
+        h = torch.ones(3, requires_grad=True) * 2
+        with torch.no_grad():
+            v = h[:2]
+        h.mul_(3)
+        with self.assertRaisesRegex(RuntimeError, "A view was created in no_grad mode and its base"):
+            (v * 2).sum().backward()
+
+    def test_views_that_were_not_recorded_in_scripts(self):
+        class Model(nn.Module):
+            def forward(self, y):
+                with torch.no_grad():
+                    v = y[0]
+                return (v * 2).sum() + (y * 3).sum()
+
+        scripted = jit.script(Model())
+        for _ in range(4):
+            y = torch.ones(2, 4, requires_grad=True)
+            scripted(y).backward()
+            self.assertEqual(y.grad.tolist(), [[3] * 4] * 2)
+
     def test_modes(self):
         x = torch.ones(1, requires_grad=True)
         with torch.no_grad():

@@ -263,3 +263,13 @@ def array_of_numbers(x):
     numbers = array.array("d", [1.0, 2.0])
     numbers.append(3.5)
     return x * numbers[2], numbers.tolist(), len(numbers)
+
+
+@program([given((3, 4)), given((2, 5))])
+def constant_tuple_before_another(x):
+    start = (1,)
+    for i in range(2):
+        start = start + (i,)
+    sizes = start + tuple(x.shape)
+    mixed = start + (x,)
+    return x.reshape(sizes[0], -1) * sizes[2], mixed[3] + len(mixed)

@@ -1,0 +1,138 @@
+#include "python/any_tensors.h"
+
+#include <utility>
+#include <vector>
+
+#include "python/captured_tensors.h"
+#include "python/torch_library.h"
+#include "python/torch_tensors.h"
+
+namespace wick::python {
+namespace {
+
+using capture::breakGraph;
+using capture::Callee;
+using capture::CapturedGraph;
+using capture::Object;
+using capture::Recording;
+using capture::World;
+
+// The world of PyTorch's tensors, null while PyTorch is not there.
+const World* foreign() {
+  static const World* world = nullptr;
+  if (world) return world;
+  const TorchLibrary* const library = TorchLibrary::loaded();
+  if (library) world = torchTensors(*library).get();
+  return world;
+}
+
+const World& worldOfTensor(PyObject* tensor) {
+  const World* const other = foreign();
+  return other && other->isTensor(tensor) ? *other : *ownTensors();
+}
+
+// Returns the world that a function belongs to, null for functions of neither.
+const World* worldOfFunction(PyObject* function) {
+  if (ownTensors()->calleeOf(function) != Callee::kUnknown) return ownTensors().get();
+  const World* const other = foreign();
+  return other && other->calleeOf(function) != Callee::kUnknown ? other : nullptr;
+}
+
+// A recording that becomes one of either world.
+class AnyRecording : public Recording {
+ public:
+  explicit AnyRecording(const World& any) : any_(any) {}
+
+  const World& world() const override { return inner_ ? inner_->world() : any_; }
+  void enter(PyObject* function) override {
+    if (const World* const world = worldOfFunction(function)) choose(*world);
+  }
+  Object addInput(PyObject* tensor) override {
+    choose(worldOfTensor(tensor));
+    return inner_->addInput(tensor);
+  }
+  bool isFake(PyObject* object) const override { return inner_ && inner_->isFake(object); }
+  PyTypeObject* typeOf(PyObject* fake) const override { return inner().typeOf(fake); }
+  Object call(PyObject* function, const std::vector<PyObject*>& arguments,
+              PyObject* names) override {
+    enter(function);
+    return inner().call(function, arguments, names);
+  }
+  Object attribute(PyObject* fake, PyObject* name) override {
+    return inner().attribute(fake, name);
+  }
+  bool initialGradMode() const override { return inner_ ? inner_->initialGradMode() : true; }
+  bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }
+  void setGradMode(bool on) override { inner().setGradMode(on); }
+  int numOperators() const override { return inner_ ? inner_->numOperators() : 0; }
+  std::shared_ptr<CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
+    return inner().finish(outputs);
+  }
+
+ private:
+  Recording& inner() const {
+    if (!inner_) breakGraph("a function of tensors without tensors");
+    return *inner_;
+  }
+  void choose(const World& world) {
+    if (!inner_) inner_ = world.record();
+    if (&inner_->world() != &world) breakGraph("tensors of Wick and of PyTorch in one graph");
+  }
+
+  const World& any_;
+  std::unique_ptr<Recording> inner_;
+};
+
+class AnyTensors : public World {
+ public:
+  bool isTensor(PyObject* object) const override {
+    return any([&](const World& world) { return world.isTensor(object); });
+  }
+  bool isTensorType(PyTypeObject* type) const override {
+    return any([&](const World& world) { return world.isTensorType(type); });
+  }
+  bool isSizeType(PyTypeObject* type) const override {
+    return any([&](const World& world) { return world.isSizeType(type); });
+  }
+  bool isConstant(PyObject* object) const override {
+    return any([&](const World& world) { return world.isConstant(object); });
+  }
+  std::shared_ptr<const capture::TensorGuard> guardFor(PyObject* tensor) const override {
+    return worldOfTensor(tensor).guardFor(tensor);
+  }
+  Callee calleeOf(PyObject* function) const override {
+    const World* const world = worldOfFunction(function);
+    return world ? world->calleeOf(function) : Callee::kUnknown;
+  }
+  bool isLibrary(PyObject* module) const override {
+    return any([&](const World& world) { return world.isLibrary(module); });
+  }
+  std::unique_ptr<Recording> record() const override {
+    return std::make_unique<AnyRecording>(*this);
+  }
+  // Graphs that no world was chosen for depend on neither.
+  int64_t state() const override { return 0; }
+  bool gradMode() const override { return true; }
+  void setGradMode(bool) const override {}
+  std::shared_ptr<void> keepState() const override {
+    const World* const other = foreign();
+    return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+        ownTensors()->keepState(), other ? other->keepState() : nullptr);
+  }
+
+ private:
+  template <class F>
+  static bool any(F&& f) {
+    const World* const other = foreign();
+    return f(*ownTensors()) || (other && f(*other));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const World> anyTensors() {
+  static const auto& world = *new std::shared_ptr<const World>(std::make_shared<AnyTensors>());
+  return world;
+}
+
+}  // namespace wick::python

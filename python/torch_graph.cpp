@@ -1,0 +1,219 @@
+#include "python/torch_graph.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "capture/bytecode/frame_hook.h"
+#include "capture/compiled_call.h"
+#include "python/pybind.h"
+#include "python/torch_call.h"
+#include "python/torch_library.h"
+#include "python/torch_replay.h"
+#include "python/torch_tape.h"
+
+namespace wick::python {
+namespace {
+
+using capture::Object;
+
+// Returns torch.autograd.Function's apply() for graphs.
+const Object& applyFunction() {
+  static const Object& kApply = forever([] {
+    const capture::PauseHook pause;
+    const Object module = Object::checked(PyImport_ImportModule("wick._torch_graph"));
+
+    return Object::checked(PyObject_GetAttrString(module.get(), "apply"));
+  }());
+  return kApply;
+}
+
+class TorchGraph : public capture::CapturedGraph {
+ public:
+  explicit TorchGraph(std::shared_ptr<const TorchRecord> record)
+      : record_(std::move(record)), kept_(record_->inputs.size()) {}
+
+  void run(std::span<const Object> inputs, std::vector<Object>& outputs,
+           bool& touched) const override {
+    std::optional<TorchCallState> call;
+    try {
+      kept_.sweep();
+      call.emplace(*record_, inputs, kept_);
+      if (!record_->components.empty()) {
+        const TorchGradMode on(*record_->library, true);
+        runWithGradients(*call, outputs);
+      } else {
+        call->run();
+        finish(*call, {}, {}, outputs);
+      }
+    } catch (const capture::PythonError&) {
+      touched = call && call->isTouched();
+      throw;
+    } catch (...) {
+      touched = call && call->isTouched();
+      throwAsPlainError();
+    }
+  }
+  std::string text() const override { return record_->script.function->graph()->str(); }
+  int numOperators() const override { return record_->script.num_operators; }
+  Object object() const override;
+  std::shared_ptr<CapturedGraph> operatorByOperator() const override;
+  std::shared_ptr<CapturedGraph> calling(Object function) const override;
+
+ private:
+  void runWithGradients(TorchCallState& call, std::vector<Object>& outputs) const {
+    const auto state = std::make_shared<TorchRun>(call);
+    const Object run = Object::own(py::cast(state).release().ptr());
+    std::vector<Object> known;
+    for (size_t i = 0; i < record_->components.size(); ++i) {
+      const Object index = Object::checked(PyLong_FromSize_t(i));
+      std::vector<PyObject*> arguments{run.get(), index.get()};
+      for (const size_t leaf : record_->components[i].leaves) {
+        arguments.push_back(call.input(leaf));
+      }
+      const Object given = capture::callPlainly(applyFunction().get(), arguments, nullptr);
+      const Object all = Object::checked(PySequence_Fast(given.get(), "results are no sequence"));
+      for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(all.get()); ++j) {
+        known.push_back(Object::share(PySequence_Fast_GET_ITEM(all.get(), j)));
+      }
+    }
+    if (known.size() != state->results.size()) {
+      throw InternalError(__FILE__, __LINE__, "a graph lost results on their way");
+    }
+    finish(call, state->results, known, outputs);
+    state->end();
+  }
+
+  // Appends the outputs; `given` holds those that PyTorch has seen already.
+  void finish(const TorchCallState& call, const std::vector<size_t>& known,
+              const std::vector<Object>& given, std::vector<Object>& outputs) const {
+    const size_t count = call.results.size();
+    std::vector<Object> made(count);
+    for (size_t i = 0; i < known.size(); ++i) made[known[i]] = given[i];
+    for (size_t i = 0; i < count; ++i) {
+      if (made[i] || !call.isFresh(i)) continue;
+      made[i] = torchTensor(*record_->library, withoutHistory(call.results[i]));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!made[i]) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
+    }
+    for (Object& each : made) outputs.push_back(std::move(each));
+  }
+
+  const std::shared_ptr<const TorchRecord> record_;
+  mutable KeptMemory kept_;
+};
+
+// A graph as a function of Python.
+struct TorchFunction {
+  std::shared_ptr<const TorchRecord> record;
+  TorchGraph graph;
+
+  explicit TorchFunction(std::shared_ptr<const TorchRecord> of) : record(of), graph(of) {}
+
+  py::object call(const py::args& tensors) const {
+    std::vector<Object> inputs, outputs;
+    if (tensors.size() != record->inputs.size()) {
+      raise(PyExc_TypeError, fmt::format("the graph takes {} tensors, got {}",
+                                         record->inputs.size(), tensors.size()));
+    }
+    for (const py::handle& each : tensors) {
+      if (!record->library->isTensor(each.ptr())) {
+        raise(PyExc_TypeError,
+              fmt::format("the graph takes tensors, got {}", Py_TYPE(each.ptr())->tp_name));
+      }
+      checkLayout(each.ptr(), record->inputs[inputs.size()].layout);
+      inputs.push_back(Object::share(each.ptr()));
+    }
+    bool touched = false;
+    try {
+      graph.run(inputs, outputs, touched);
+    } catch (const capture::PythonError&) {
+      throw PythonError();
+    }
+    py::tuple made(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      PyTuple_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), outputs[i].leak());
+    }
+    return made;
+  }
+
+ private:
+  void checkLayout(PyObject* tensor, const TorchLayout& layout) const {
+    if (!hasLayout(*record->library, tensor, layout)) {
+      raise(PyExc_ValueError,
+            "the graph was captured for tensors of another dtype, sizes or strides");
+    }
+  }
+};
+
+Object TorchGraph::object() const {
+  return Object::own(py::cast(std::make_shared<TorchFunction>(record_)).release().ptr());
+}
+
+std::shared_ptr<capture::CapturedGraph> TorchGraph::operatorByOperator() const {
+  return replayedCalls(record_);
+}
+
+std::shared_ptr<capture::CapturedGraph> TorchGraph::calling(Object function) const {
+  return calledTorchFunction(record_, std::move(function));
+}
+
+}  // namespace
+
+std::shared_ptr<capture::CapturedGraph> torchGraph(std::shared_ptr<const TorchRecord> record) {
+  return std::make_shared<TorchGraph>(std::move(record));
+}
+
+namespace {
+
+// Runs the function; errors of capture's become Python's.
+template <class F>
+auto asPython(F&& f) {
+  try {
+    return f();
+  } catch (const capture::PythonError&) {
+    throw PythonError();
+  }
+}
+
+}  // namespace
+
+void addTorchGraphs(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  py::class_<TorchTape, std::shared_ptr<TorchTape>> tape(m, "_TorchTape");
+  forbidNew(tape);
+  tape.def("backward", [](TorchTape& self, const py::tuple& gradients) {
+    return asPython([&] { return given(self.backward(gradients.ptr()).leak()); });
+  });
+  tape.def("recorded_backward", [](TorchTape& self, const py::tuple& gradients) {
+    return asPython([&] {
+      Object all;
+      std::vector<bool> differentiable;
+      const auto made = self.recordedBackward(gradients.ptr(), all, differentiable);
+      return py::make_tuple(made, given(all.leak()), differentiable);
+    });
+  });
+  py::class_<TorchRun, std::shared_ptr<TorchRun>> run(m, "_TorchRun");
+  forbidNew(run);
+  run.def("forward", [](TorchRun& self, size_t component) {
+    if (self.isOver()) throw UsageError("the run of a graph is over");
+    return asPython([&] {
+      std::vector<Object> made;
+      py::object tape_object = py::cast(self.forward(component, made));
+      py::tuple results(made.size());
+      for (size_t i = 0; i < made.size(); ++i) {
+        PyTuple_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), made[i].leak());
+      }
+      return py::make_tuple(tape_object, results);
+    });
+  });
+  py::class_<TorchFunction, std::shared_ptr<TorchFunction>> function(m, "CapturedTorchGraph");
+  forbidNew(function);
+  function.def("__call__", &TorchFunction::call);
+  function.def_property_readonly("graph",
+                                 [](const TorchFunction& self) { return self.graph.text(); });
+  function.def("__str__", [](const TorchFunction& self) { return self.graph.text(); });
+}
+
+}  // namespace wick::python

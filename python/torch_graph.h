@@ -1,0 +1,54 @@
+// Graphs that wick.compile captured from PyTorch's tensors.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "capture/world.h"
+#include "python/captured_graph.h"
+#include "python/torch_memory.h"
+
+namespace wick::python {
+
+class TorchLibrary;
+
+struct TorchInput {
+  TorchLayout layout;
+  bool requires_grad = false;
+  bool written = false;  // the graph writes to its memory
+};
+
+// Results whose gradients come from operators that no other results' gradients come from.
+struct TorchComponent {
+  std::vector<size_t> outputs;
+  std::vector<size_t> leaves;  // inputs that they depend on
+};
+
+// One call of the program, to be made again by PyTorch itself.
+struct TorchCall {
+  capture::Object function;
+  std::vector<capture::Object> arguments;  // with fakes for tensors
+  capture::Object names;
+  capture::Object result;  // with fakes; null where it is not looked at
+};
+
+// A recording, for all ways to run it.
+struct TorchRecord {
+  const TorchLibrary* library = nullptr;
+  ScriptGraph script;
+  std::vector<TorchInput> inputs;
+  std::vector<capture::Object> input_fakes, output_fakes;
+  std::vector<TorchCall> calls;
+  DType dtype = DType::Float;              // the default one
+  bool grad_mode = true;                   // at the start
+  std::vector<bool> unrecorded;            // for each output: a view that has no history of its own
+  std::vector<TorchComponent> components;  // empty where no output requires a gradient
+};
+
+// Returns the graph, run by Wick on the memory of PyTorch's tensors.
+std::shared_ptr<capture::CapturedGraph> torchGraph(std::shared_ptr<const TorchRecord> record);
+
+// Adds the parts of the graphs that python/wick/_torch_graph.py uses.
+void addTorchGraphs(PyObject* module);
+
+}  // namespace wick::python

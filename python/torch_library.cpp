@@ -1,0 +1,300 @@
+#include "python/torch_library.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "capture/bytecode/instance.h"
+#include "python/captured_tensors.h"
+#include "python/plain_types.h"
+#include "python/tensor_object.h"
+
+namespace wick::python {
+namespace {
+
+using capture::breakGraph;
+using capture::Callee;
+using capture::Object;
+
+constexpr int kMaxDepth = 50;  // of containers
+
+Object attribute(PyObject* object, const char* name) {
+  return Object::checked(PyObject_GetAttrString(object, name));
+}
+
+// Returns null where there is no such attribute.
+Object attributeIfAny(PyObject* object, const char* name) {
+  Object found = Object::own(PyObject_GetAttrString(object, name));
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+PyTypeObject* typeNamed(PyObject* module, const char* name) {
+  const Object found = attribute(module, name);
+  if (!PyType_Check(found.get())) {
+    PyErr_Format(PyExc_RuntimeError, "wick.compile: torch.%s is no class", name);
+    throw capture::PythonError();
+  }
+  // Classes of a module that stays loaded.
+  return reinterpret_cast<PyTypeObject*>(Object(found).leak());
+}
+
+bool isFunction(PyObject* object) {
+  return PyCFunction_Check(object) || PyFunction_Check(object) ||
+         PyObject_TypeCheck(object, &PyMethodDescr_Type);
+}
+
+std::string textOf(PyObject* object) {
+  const Object text = Object::checked(PyObject_Str(object));
+  const char* const utf8 = PyUnicode_AsUTF8(text.get());
+  if (!utf8) throw capture::PythonError();
+  return utf8;
+}
+
+// Returns a submodule of `wick`: "torch.nn" is wick.torch.nn.
+Object ownModule(const char* path) {
+  static const Object& kOwn = forever(Object::checked(PyImport_ImportModule("wick")));
+  Object at = kOwn;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const size_t dot = rest.find('.');
+    at = attribute(at.get(), std::string(rest.substr(0, dot)).c_str());
+    rest = dot == std::string_view::npos ? "" : rest.substr(dot + 1);
+  }
+  return at;
+}
+
+}  // namespace
+
+const TorchLibrary* TorchLibrary::loaded() {
+  static const TorchLibrary* library = nullptr;
+  if (library) return library;
+  static const Object& kName = forever(Object::checked(PyUnicode_InternFromString("torch")));
+  const Object module = Object::own(PyImport_GetModule(kName.get()));
+  if (!module) {
+    if (PyErr_Occurred()) throw capture::PythonError();
+    return nullptr;
+  }
+  // While it is being imported it has not all parts; Wick's own namespace may carry the name.
+  const Object nn = attributeIfAny(module.get(), "nn"),
+               kernels = attributeIfAny(module.get(), "_C");
+  if (!nn || !kernels || !attributeIfAny(nn.get(), "Parameter")) return nullptr;
+  const Object spec = attributeIfAny(module.get(), "__spec__");
+  const Object busy = spec ? attributeIfAny(spec.get(), "_initializing") : Object();
+  if (busy && busy.get() == Py_True) return nullptr;
+  library = new TorchLibrary(module.get());
+  return library;
+}
+
+TorchLibrary::TorchLibrary(PyObject* module) {
+  const Object kernels = attribute(module, "_C"), nn = attribute(module, "nn");
+  tensor_type = typeNamed(module, "Tensor");
+  parameter_type = typeNamed(nn.get(), "Parameter");
+  size_type = typeNamed(module, "Size");
+  dtype_type_ = typeNamed(module, "dtype");
+  device_type_ = typeNamed(module, "device");
+  layout_type_ = typeNamed(module, "layout");
+  format_type_ = typeNamed(module, "memory_format");
+  strided = attribute(module, "strided");
+  uint8 = attribute(module, "uint8");
+  bool_dtype = attribute(module, "bool");
+  to_dlpack = attribute(kernels.get(), "_to_dlpack");
+  from_dlpack = attribute(kernels.get(), "_from_dlpack");
+  foreach_zero = attribute(module, "_foreach_zero_");
+  const Object generator = attribute(module, "default_generator");
+  get_rng_state = attribute(generator.get(), "get_state");
+  set_rng_state = attribute(generator.get(), "set_state");
+
+  grad_mode = attribute(module, "is_grad_enabled");
+  set_grad_mode = attribute(kernels.get(), "_set_grad_enabled");
+  default_dtype = attribute(module, "get_default_dtype");
+  autocast_enabled = attributeIfAny(module, "is_autocast_cpu_enabled");
+  return_types_ = attributeIfAny(module, "return_types");
+  addConstants(module);
+  addCallees(module);
+  addFunctions(module, "torch");
+  const Object functional = attribute(nn.get(), "functional");
+  addFunctions(functional.get(), "torch.nn.functional");
+  addFunctions(attribute(kernels.get(), "_nn").get(), "torch.nn.functional");
+  for (const char* name : {"torch.special", "torch.linalg", "torch.fft"}) {
+    addFunctions(attribute(module, name + 6).get(), name);
+  }
+  addFunctions(attribute(kernels.get(), "_VariableFunctions").get(), "torch");
+  addMethods();
+}
+
+void TorchLibrary::addConstants(PyObject* module) {
+  const Object own = ownModule("torch");
+  const Object names = Object::checked(PyObject_Dir(module));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names.get()); ++i) {
+    const char* const name = PyUnicode_AsUTF8(PyList_GET_ITEM(names.get(), i));
+    const Object found = attribute(module, name);
+    PyTypeObject* const type = Py_TYPE(found.get());
+    if (type != dtype_type_ && type != layout_type_ && type != format_type_) continue;
+    const Object counterpart = attributeIfAny(own.get(), name);
+    if (!counterpart || !isNamedNumber(counterpart.get())) continue;
+    own_constants_[found.get()] = counterpart;
+    foreign_constants_.emplace(counterpart.get(), found);
+    kept_.push_back(found);
+  }
+}
+
+void TorchLibrary::addFunctions(PyObject* from, const char* own_module) {
+  const Object names = Object::checked(PyObject_Dir(from));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names.get()); ++i) {
+    const char* const name = PyUnicode_AsUTF8(PyList_GET_ITEM(names.get(), i));
+    if (std::string_view(name).starts_with("__")) continue;
+    const Object found = attributeIfAny(from, name);
+    if (!found || !isFunction(found.get()) || callees_.count(found.get()) != 0) continue;
+    if (counterparts_.emplace(found.get(), Counterpart{own_module, name, false, {}}).second) {
+      kept_.push_back(found);
+    }
+  }
+}
+
+void TorchLibrary::addMethods() {
+  const Object names = Object::checked(PyObject_Dir(reinterpret_cast<PyObject*>(tensor_type)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names.get()); ++i) {
+    PyObject* const name = PyList_GET_ITEM(names.get(), i);
+    PyObject* const found = capture::findTypeItem(tensor_type, name);
+    if (!found || !isFunction(found) || callees_.count(found) != 0) continue;
+    const char* const text = PyUnicode_AsUTF8(name);
+    if (std::string_view(text).starts_with("__")) continue;
+    counterparts_.emplace(found, Counterpart{"", text, false, {}});
+    kept_.push_back(Object::share(found));
+  }
+}
+
+void TorchLibrary::addCallees(PyObject* module) {
+  const Object kernels = attribute(module, "_C");
+  const auto add = [&](PyObject* from, const char* name, Callee kind) {
+    const Object found = attributeIfAny(from, name);
+    if (!found) return;
+    callees_[found.get()] = kind;
+    kept_.push_back(found);
+  };
+  add(module, "is_grad_enabled", Callee::kGradMode);
+  add(kernels.get(), "_set_grad_enabled", Callee::kSetGradMode);
+  for (const char* name : {"get_default_dtype", "is_autocast_enabled", "is_autocast_cpu_enabled",
+                           "is_inference_mode_enabled", "are_deterministic_algorithms_enabled"}) {
+    add(module, name, Callee::kPure);
+  }
+  for (const char* name :
+       {"_get_tracing_state", "_has_torch_function", "_has_torch_function_unary",
+        "_has_torch_function_variadic", "_is_torch_function_enabled", "_log_api_usage_once",
+        "_is_tracing", "_get_cudnn_enabled", "_get_mkldnn_enabled"}) {
+    add(kernels.get(), name, Callee::kPure);
+  }
+  // They are known, and change or tell what graphs do not hold.
+  for (const char* name : {"backward", "requires_grad_", "retain_grad", "register_hook", "item",
+                           "tolist", "numpy", "data_ptr", "set_", "resize_", "resize_as_"}) {
+    const Object text = Object::checked(PyUnicode_InternFromString(name));
+    PyObject* const found = capture::findTypeItem(tensor_type, text.get());
+    if (!found) continue;
+    callees_[found] = Callee::kBreak;
+    kept_.push_back(Object::share(found));
+  }
+}
+
+bool TorchLibrary::isConstant(PyObject* object) const {
+  PyTypeObject* const type = Py_TYPE(object);
+  return type == dtype_type_ || type == device_type_ || type == layout_type_ ||
+         type == format_type_;
+}
+
+PyObject* TorchLibrary::ownFunction(PyObject* function) const {
+  const auto known = counterparts_.find(function);
+  if (known == counterparts_.end()) return nullptr;
+  Counterpart& it = known->second;
+  if (!it.asked) {
+    it.asked = true;
+    const Object from = it.module[0] == '\0'
+                            ? Object::share(reinterpret_cast<PyObject*>(python::tensor_type))
+                            : ownModule(it.module);
+    it.found = attributeIfAny(from.get(), it.name.c_str());
+    // Members of the namespace that are more than operators are evaluated as PyTorch has them.
+    if (it.found && ownTensors()->calleeOf(it.found.get()) != Callee::kOperator) it.found = {};
+  }
+  return it.found.get();
+}
+
+Callee TorchLibrary::calleeOf(PyObject* function) const {
+  if (const auto found = callees_.find(function); found != callees_.end()) return found->second;
+  if (ownFunction(function)) return Callee::kOperator;
+  if (PyType_Check(function) && isTensorType(reinterpret_cast<PyTypeObject*>(function))) {
+    return Callee::kBreak;
+  }
+  return Callee::kUnknown;
+}
+
+std::optional<DType> TorchLibrary::dtypeOf(PyObject* object) const {
+  const auto found = own_constants_.find(object);
+  if (found == own_constants_.end()) return std::nullopt;
+  return python::dtypeOf(found->second.get());
+}
+
+Object TorchLibrary::toOwn(PyObject* object) const {
+  return mapped(object, true, 0);
+}
+
+Object TorchLibrary::fromOwn(PyObject* object) const {
+  return mapped(object, false, 0);
+}
+
+Object TorchLibrary::mappedTuple(PyObject* tuple, bool to_own, int depth) const {
+  const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+  Object made = Object::checked(PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyTuple_SET_ITEM(made.get(), i, mapped(PyTuple_GET_ITEM(tuple, i), to_own, depth + 1).leak());
+  }
+  if (to_own || PyTuple_CheckExact(tuple)) return made;
+  if (isSize(tuple)) return call(Object::share(reinterpret_cast<PyObject*>(size_type)), made.get());
+  // Results with names: torch.return_types.max.
+  const std::string name = Py_TYPE(tuple)->tp_name;
+  const Object type =
+      return_types_ ? attributeIfAny(return_types_.get(), name.substr(name.rfind('.') + 1).c_str())
+                    : Object();
+  if (!type) breakGraph(fmt::format("a result of the class {}", name));
+  return call(type, made.get());
+}
+
+Object TorchLibrary::mapped(PyObject* object, bool to_own, int depth) const {
+  if (depth > kMaxDepth) breakGraph("values are nested too deeply");
+  const auto& constants = to_own ? own_constants_ : foreign_constants_;
+  if (const auto found = constants.find(object); found != constants.end()) return found->second;
+  if (to_own && Py_TYPE(object) == device_type_) {
+    const Object text = Object::checked(PyUnicode_FromString(textOf(object).c_str()));
+    return Object::checked(deviceObject(python::deviceOf(text.get())));
+  }
+  if (!to_own && isDevice(object)) {
+    const Object text = Object::checked(PyUnicode_FromString(textOf(object).c_str()));
+    return call(Object::share(reinterpret_cast<PyObject*>(device_type_)), text.get());
+  }
+  if (to_own && isConstant(object)) {
+    breakGraph(fmt::format("{}, which Wick does not have", textOf(object)));
+  }
+  if (!to_own && isNamedNumber(object) && !PyType_Check(object)) {
+    breakGraph(fmt::format("{}, which PyTorch does not have", textOf(object)));
+  }
+  if (PyTuple_Check(object)) return mappedTuple(object, to_own, depth);
+  if (PyList_CheckExact(object)) {
+    Object made = Object::checked(PyList_New(PyList_GET_SIZE(object)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(made.get()); ++i) {
+      PyList_SET_ITEM(made.get(), i, mapped(PyList_GET_ITEM(object, i), to_own, depth + 1).leak());
+    }
+    return made;
+  }
+  if (PyDict_CheckExact(object)) {
+    Object made = Object::checked(PyDict_New());
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+      if (PyDict_SetItem(made.get(), key, mapped(value, to_own, depth + 1).get()) < 0) {
+        throw capture::PythonError();
+      }
+    }
+    return made;
+  }
+  return Object::share(object);
+}
+
+}  // namespace wick::python

@@ -1,0 +1,197 @@
+#include "python/torch_replay.h"
+
+#include <unordered_map>
+
+#include "capture/bytecode/frame_hook.h"
+#include "capture/compiled_call.h"
+#include "python/tensor_object.h"
+#include "python/torch_library.h"
+
+namespace wick::python {
+namespace {
+
+using capture::Object;
+
+// A graph that PyTorch runs, by functions of Python.
+class PythonGraph : public capture::CapturedGraph {
+ public:
+  explicit PythonGraph(std::shared_ptr<const TorchRecord> record) : record_(std::move(record)) {}
+
+  std::string text() const override { return record_->script.function->graph()->str(); }
+  int numOperators() const override { return record_->script.num_operators; }
+  Object object() const override { return torchGraph(record_)->object(); }
+  std::shared_ptr<CapturedGraph> operatorByOperator() const override {
+    return replayedCalls(record_);
+  }
+  std::shared_ptr<CapturedGraph> calling(Object function) const override {
+    return calledTorchFunction(record_, std::move(function));
+  }
+
+  void run(std::span<const Object> inputs, std::vector<Object>& outputs,
+           bool& touched) const override {
+    touched = mustNotRepeat();
+    const size_t before = outputs.size();
+    compute(inputs, outputs);
+    if (outputs.size() - before != record_->output_fakes.size()) {
+      PyErr_Format(PyExc_ValueError,
+                   "a backend's function gave %zu tensors, the graph has %zu results",
+                   outputs.size() - before, record_->output_fakes.size());
+      throw capture::PythonError();
+    }
+  }
+
+ protected:
+  // Returns whether an error must be shown, and not left to the program that runs plainly then.
+  virtual bool mustNotRepeat() const = 0;
+  virtual void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const = 0;
+
+  const std::shared_ptr<const TorchRecord> record_;
+};
+
+class CalledTorchFunction : public PythonGraph {
+ public:
+  CalledTorchFunction(std::shared_ptr<const TorchRecord> record, Object function)
+      : PythonGraph(std::move(record)), function_(std::move(function)) {}
+
+ protected:
+  bool mustNotRepeat() const override { return true; }
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    std::vector<PyObject*> arguments;
+    for (const Object& each : inputs) arguments.push_back(each.get());
+    const Object result = capture::callPlainly(function_.get(), arguments, nullptr);
+    const Object all = Object::checked(
+        PySequence_Fast(result.get(), "a backend's function gives a tuple or list of tensors"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); ++i) {
+      outputs.push_back(Object::share(PySequence_Fast_GET_ITEM(all.get(), i)));
+      if (record_->library->isTensor(outputs.back().get())) continue;
+      PyErr_Format(PyExc_TypeError, "a result of a backend's function: expected a tensor, got %s",
+                   Py_TYPE(outputs.back().get())->tp_name);
+      throw capture::PythonError();
+    }
+  }
+
+ private:
+  Object function_;
+};
+
+// The calls of the program, made again without the program.
+class ReplayedCalls : public PythonGraph {
+ public:
+  explicit ReplayedCalls(std::shared_ptr<const TorchRecord> record)
+      : PythonGraph(std::move(record)) {
+    for (const Object& each : record_->input_fakes) slotOf(each.get());
+    for (const TorchCall& each : record_->calls) {
+      for (const Object& argument : each.arguments) holders_.push_back(holdsFakes(argument.get()));
+      if (each.result) addSlots(each.result.get());
+    }
+  }
+
+ protected:
+  bool mustNotRepeat() const override { return record_->script.impure; }
+  void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
+    const capture::PauseHook pause;
+    std::vector<Object> slots(slots_.size());
+    for (size_t i = 0; i < inputs.size(); ++i) slots[i] = inputs[i];
+    std::vector<Object> kept;
+    std::vector<PyObject*> arguments;
+    size_t at = 0;
+    for (const TorchCall& each : record_->calls) {
+      kept.clear();
+      arguments.clear();
+      for (const Object& argument : each.arguments) {
+        kept.push_back(holders_[at++] ? filled(argument.get(), slots) : argument);
+        arguments.push_back(kept.back().get());
+      }
+      const size_t named = each.names ? static_cast<size_t>(PyTuple_GET_SIZE(each.names.get())) : 0;
+      const Object result = Object::checked(PyObject_Vectorcall(
+          each.function.get(), arguments.data(), arguments.size() - named, each.names.get()));
+      if (each.result) assign(each.result.get(), result.get(), slots);
+    }
+    for (const Object& each : record_->output_fakes)
+      outputs.push_back(slots[slots_.at(each.get())]);
+  }
+
+ private:
+  void slotOf(PyObject* fake) { slots_.emplace(fake, slots_.size()); }
+  bool isFake(PyObject* object) const { return slots_.count(object) != 0; }
+  void addSlots(PyObject* result) {
+    if (isTensor(result)) return slotOf(result);
+    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+      addSlots(PySequence_Fast_GET_ITEM(result, i));
+    }
+  }
+  bool holdsFakes(PyObject* object) const {
+    if (isFake(object)) return true;
+    if (PyDict_CheckExact(object)) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+        if (holdsFakes(value)) return true;
+      }
+      return false;
+    }
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      if (holdsFakes(PySequence_Fast_GET_ITEM(object, i))) return true;
+    }
+    return false;
+  }
+  // Returns the argument with tensors in place of fakes.
+  Object filled(PyObject* object, const std::vector<Object>& slots) const {
+    if (const auto found = slots_.find(object); found != slots_.end()) return slots[found->second];
+    if (PyDict_CheckExact(object)) {
+      Object made = Object::checked(PyDict_New());
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+        if (PyDict_SetItem(made.get(), key, filled(value, slots).get()) < 0) {
+          throw capture::PythonError();
+        }
+      }
+      return made;
+    }
+    const bool list = PyList_CheckExact(object);
+    if (!list && !PyTuple_CheckExact(object)) return Object::share(object);
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    Object made = Object::checked(list ? PyList_New(count) : PyTuple_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* const each = filled(PySequence_Fast_GET_ITEM(object, i), slots).leak();
+      if (list) {
+        PyList_SET_ITEM(made.get(), i, each);
+      } else {
+        PyTuple_SET_ITEM(made.get(), i, each);
+      }
+    }
+    return made;
+  }
+  void assign(PyObject* fakes, PyObject* result, std::vector<Object>& slots) const {
+    if (const auto found = slots_.find(fakes); found != slots_.end()) {
+      slots[found->second] = Object::share(result);
+      return;
+    }
+    if (!PyTuple_Check(fakes) && !PyList_CheckExact(fakes)) return;
+    const Object all = Object::checked(PySequence_Fast(result, "a result is no sequence"));
+    if (PySequence_Fast_GET_SIZE(all.get()) != PySequence_Fast_GET_SIZE(fakes)) {
+      PyErr_SetString(PyExc_RuntimeError, "a result has another length than when it was captured");
+      throw capture::PythonError();
+    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fakes); ++i) {
+      assign(PySequence_Fast_GET_ITEM(fakes, i), PySequence_Fast_GET_ITEM(all.get(), i), slots);
+    }
+  }
+
+  std::unordered_map<PyObject*, size_t> slots_;  // by fake
+  std::vector<bool> holders_;                    // for each argument of each call
+};
+
+}  // namespace
+
+std::shared_ptr<capture::CapturedGraph> replayedCalls(std::shared_ptr<const TorchRecord> record) {
+  return std::make_shared<ReplayedCalls>(std::move(record));
+}
+
+std::shared_ptr<capture::CapturedGraph> calledTorchFunction(
+    std::shared_ptr<const TorchRecord> record, Object function) {
+  return std::make_shared<CalledTorchFunction>(std::move(record), std::move(function));
+}
+
+}  // namespace wick::python

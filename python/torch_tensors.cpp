@@ -1,0 +1,274 @@
+#include "python/torch_tensors.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "autograd/tape.h"
+#include "capture/bytecode/instance.h"
+#include "core/generator_state.h"
+#include "core/grad_mode.h"
+#include "python/fake_recording.h"
+#include "python/plain_types.h"
+#include "python/tensor_object.h"
+#include "python/torch_components.h"
+#include "python/torch_graph.h"
+#include "python/torch_library.h"
+#include "python/torch_memory.h"
+#include "runtime/ops/call.h"
+
+namespace wick::python {
+namespace {
+
+using capture::breakGraph;
+using capture::Callee;
+using capture::Object;
+
+bool isTrue(PyObject* object, const char* attribute) {
+  return Object::checked(PyObject_GetAttrString(object, attribute)).get() == Py_True;
+}
+
+class TorchGuard : public capture::TensorGuard {
+ public:
+  TorchGuard(const TorchLibrary& library, PyObject* tensor)
+      : library_(library),
+        type_(Py_TYPE(tensor)),
+        layout_(layoutOf(library, tensor)),
+        requires_grad_(isTrue(tensor, "requires_grad")),
+        leaf_(isTrue(tensor, "is_leaf")) {}
+
+  bool matches(PyObject* object) const override {
+    if (Py_TYPE(object) != type_ || !hasLayout(library_, object, layout_)) return false;
+    static PyObject *const kGradient = PyUnicode_InternFromString("requires_grad"),
+                           *const kLeaf = PyUnicode_InternFromString("is_leaf");
+    if (is(object, kGradient) != requires_grad_) return false;
+    return !requires_grad_ || is(object, kLeaf) == leaf_;
+  }
+  std::string text() const override {
+    std::string sizes;
+    for (const int64_t size : layout_.sizes) {
+      sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    }
+    return fmt::format("a tensor of {} ({}){}", toString(layout_.dtype), sizes,
+                       requires_grad_ ? " with a gradient" : "");
+  }
+
+ private:
+  static bool is(PyObject* object, PyObject* name) {
+    const Object found = Object::own(PyObject_GetAttr(object, name));
+    if (!found) PyErr_Clear();
+    return found.get() == Py_True;
+  }
+
+  const TorchLibrary& library_;
+  PyTypeObject* const type_;  // of the library: it stays
+  TorchLayout layout_;
+  bool requires_grad_, leaf_;
+};
+
+// Records PyTorch's functions by Wick's, and the calls themselves.
+class TorchRecording : public FakeRecording {
+ public:
+  TorchRecording(const capture::World& world, const TorchLibrary& library)
+      : FakeRecording(world), library_(library) {
+    record_.library = &library;
+    record_.grad_mode = FakeRecording::gradMode();
+    record_.dtype = defaultDType();
+  }
+
+  Object addInput(PyObject* tensor) override {
+    TorchInput input{layoutOf(library_, tensor), isTrue(tensor, "requires_grad"), false};
+    const Tensor fake = Tensor::emptyStrided(input.layout.sizes, input.layout.strides,
+                                             input.layout.dtype, {DeviceType::Meta, -1});
+    Object object;
+    {
+      // The tensor was made before, whatever the mode is now.
+      const GradModeGuard recording(true);
+      if (input.requires_grad) fake.setRequiresGrad(true);
+      static const OperatorHandle kClone("aten::clone", "");
+      const bool result = input.requires_grad && !isTrue(tensor, "is_leaf");
+      object = Object::checked(tensorObject(result ? kClone(fake, IValue()) : fake));
+    }
+    types_[object.get()] = Py_TYPE(tensor);
+    record_.inputs.push_back(std::move(input));
+    record_.input_fakes.push_back(object);
+    versions_.push_back(storageOf(object).version());
+    addFake(object.get());
+    return object;
+  }
+
+  PyTypeObject* typeOf(PyObject* fake) const override {
+    const auto found = types_.find(fake);
+    return found == types_.end() ? library_.tensor_type : found->second;
+  }
+
+  Object call(PyObject* function, const std::vector<PyObject*>& arguments,
+              PyObject* names) override {
+    std::vector<Object> own;
+    std::vector<PyObject*> given;
+    TorchCall call{Object::share(function), {}, Object::share(names), {}};
+    for (PyObject* each : arguments) {
+      call.arguments.push_back(Object::share(each));
+      own.push_back(library_.toOwn(each));
+      given.push_back(own.back().get());
+    }
+    PyObject* const counterpart = library_.ownFunction(function);
+    const Object result = FakeRecording::call(counterpart ? counterpart : function, given, names);
+    noteWrites();
+    call.result = library_.fromOwn(result.get());
+    record_.calls.push_back(std::move(call));
+    return record_.calls.back().result;
+  }
+
+  Object attribute(PyObject* fake, PyObject* name) override {
+    static const Object& kGetAttr = forever([] {
+      const Object builtins = Object::checked(PyImport_ImportModule("builtins"));
+      return Object::checked(PyObject_GetAttrString(builtins.get(), "getattr"));
+    }());
+    PyObject* const member = capture::findTypeItem(typeOf(fake), name);
+    if (member && library_.calleeOf(member) != Callee::kUnknown) {
+      return Object::checked(PyMethod_New(member, fake));
+    }
+    if (!member || Py_TYPE(member) != &PyGetSetDescr_Type) {
+      breakGraph(fmt::format("'{}' of a tensor of PyTorch's", PyUnicode_AsUTF8(name)));
+    }
+    const Object result = library_.fromOwn(FakeRecording::attribute(fake, name).get());
+    if (isFake(result.get())) {
+      record_.calls.push_back({kGetAttr, {Object::share(fake), Object::share(name)}, {}, result});
+    }
+    return result;
+  }
+
+  void setGradMode(bool on) override {
+    if (on == gradMode()) return;
+    FakeRecording::setGradMode(on);
+    record_.calls.push_back(
+        {library_.set_grad_mode, {Object::share(on ? Py_True : Py_False)}, {}, {}});
+  }
+
+  std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
+    for (PyObject* each : outputs) {
+      record_.output_fakes.push_back(Object::share(each));
+      record_.unrecorded.push_back(autograd::requiresGradient(tensorIn(each)) &&
+                                   autograd::isLeaf(tensorIn(each)));
+
+      checkDType(tensorIn(each), outputs);
+    }
+    record_.components = torchComponents(record_);
+    record_.script = script(outputs);
+    return torchGraph(std::make_shared<const TorchRecord>(std::move(record_)));
+  }
+
+ private:
+  static Storage& storageOf(const Object& fake) { return *tensorIn(fake.get()).impl()->storage; }
+
+  // Notes which inputs the last call has written. One whose history would change breaks the graph.
+  void noteWrites() {
+    for (size_t i = 0; i < versions_.size(); ++i) {
+      const Object& fake = record_.input_fakes[i];
+      const uint32_t now = storageOf(fake).version();
+      if (now == versions_[i]) continue;
+      versions_[i] = now;
+      record_.inputs[i].written = true;
+      if (record_.inputs[i].requires_grad && gradMode()) {
+        breakGraph("an in-place write to a tensor that requires a gradient");
+      }
+      if (autograd::requiresGradient(tensorIn(fake.get())) != record_.inputs[i].requires_grad) {
+        breakGraph("an in-place write gives a tensor a gradient");
+      }
+    }
+  }
+
+  // PyTorch's view of another dtype is more than sizes and strides.
+  void checkDType(const Tensor& output, const std::vector<PyObject*>& outputs) const {
+    const auto differs = [&](PyObject* fake) {
+      const Tensor& other = tensorIn(fake);
+      return other.impl()->storage.get() == output.impl()->storage.get() &&
+             other.dtype() != output.dtype();
+    };
+    for (const Object& each : record_.input_fakes) {
+      if (differs(each.get())) breakGraph("a result is a view of another dtype");
+    }
+    for (PyObject* each : outputs) {
+      if (differs(each)) breakGraph("a result is a view of another dtype");
+    }
+  }
+
+  const TorchLibrary& library_;
+  TorchRecord record_;
+  std::vector<uint32_t> versions_;  // of the fakes of inputs
+  std::unordered_map<PyObject*, PyTypeObject*> types_;
+};
+
+class TorchTensors : public capture::World {
+ public:
+  explicit TorchTensors(const TorchLibrary& library) : library_(library) {}
+
+  bool isTensor(PyObject* object) const override { return library_.isTensor(object); }
+  bool isTensorType(PyTypeObject* type) const override { return library_.isTensorType(type); }
+  bool isSizeType(PyTypeObject* type) const override { return type == library_.size_type; }
+  bool isConstant(PyObject* object) const override { return library_.isConstant(object); }
+  std::shared_ptr<const capture::TensorGuard> guardFor(PyObject* tensor) const override {
+    if (!library_.isPlainTensorType(Py_TYPE(tensor))) {
+      breakGraph(fmt::format("a tensor of the class {}", Py_TYPE(tensor)->tp_name));
+    }
+    return std::make_shared<TorchGuard>(library_, tensor);
+  }
+  Callee calleeOf(PyObject* function) const override { return library_.calleeOf(function); }
+  bool isLibrary(PyObject* module) const override {
+    const char* const name = PyModule_GetName(module);
+    if (!name) PyErr_Clear();
+    return name &&
+           (std::string_view(name) == "torch" || std::string_view(name).starts_with("torch."));
+  }
+  std::unique_ptr<capture::Recording> record() const override {
+    if (library_.autocast_enabled &&
+        TorchLibrary::call(library_.autocast_enabled).get() == Py_True) {
+      breakGraph("torch.autocast");
+    }
+    setGradEnabled(gradMode());
+    const std::optional<DType> dtype =
+        library_.dtypeOf(TorchLibrary::call(library_.default_dtype).get());
+    if (!dtype) breakGraph("a default dtype that Wick does not have");
+    setDefaultDType(*dtype);
+    return std::make_unique<TorchRecording>(*this, library_);
+  }
+  int64_t state() const override {
+    const Object dtype = TorchLibrary::call(library_.default_dtype);
+    const bool autocast =
+        library_.autocast_enabled && TorchLibrary::call(library_.autocast_enabled).get() == Py_True;
+    const std::optional<DType> own = library_.dtypeOf(dtype.get());
+    return static_cast<int64_t>(gradMode()) | static_cast<int64_t>(autocast) << 1 |
+           (own ? static_cast<int64_t>(*own) : 0xFF) << 2;
+  }
+  bool gradMode() const override { return TorchLibrary::call(library_.grad_mode).get() == Py_True; }
+  void setGradMode(bool on) const override {
+    TorchLibrary::call(library_.set_grad_mode, on ? Py_True : Py_False);
+  }
+  std::shared_ptr<void> keepState() const override { return std::make_shared<KeptState>(); }
+
+ private:
+  // Wick's own state, which recording changes; nothing of PyTorch's does.
+  struct KeptState {
+    bool grad_mode = gradEnabled();
+    DType dtype = defaultDType();
+    GeneratorState generator = GeneratorState::of(defaultGenerator());
+    ~KeptState() {
+      setGradEnabled(grad_mode);
+      setDefaultDType(dtype);
+      generator.restore(defaultGenerator());
+    }
+  };
+
+  const TorchLibrary& library_;
+};
+
+}  // namespace
+
+std::shared_ptr<const capture::World> torchTensors(const TorchLibrary& library) {
+  static const auto& world =
+      *new std::shared_ptr<const capture::World>(std::make_shared<TorchTensors>(library));
+  return world;
+}
+
+}  // namespace wick::python
