@@ -9,12 +9,8 @@
 #include "capture/evaluate/frame.h"
 #include "capture/resume/continuation.h"
 #include "capture/values/builtin.h"
-#include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/generator.h"
-#include "capture/values/instance.h"
-#include "capture/values/sequence.h"
-#include "capture/values/set.h"
 
 namespace wick::capture {
 namespace {
@@ -140,21 +136,7 @@ class Attempt {
 
   void replayEffects(Builder& builder) {
     // By index: replaying may build, and builds never modify.
-    for (Variable* each : capture_.modified()) {
-      if (auto* list = dynamic_cast<ListVariable*>(each)) {
-        list->replay(capture_, builder);
-      } else if (auto* dict = dynamic_cast<DictVariable*>(each)) {
-        dict->replay(capture_, builder);
-      } else if (auto* set = dynamic_cast<SetVariable*>(each)) {
-        set->replay(capture_, builder);
-      } else if (auto* cell = dynamic_cast<CellVariable*>(each)) {
-        cell->replay(capture_, builder);
-      } else if (auto* instance = dynamic_cast<InstanceVariable*>(each)) {
-        instance->replay(capture_, builder);
-      } else {
-        breakGraph(fmt::format("{} was changed", describe(*each)));
-      }
-    }
+    for (Variable* each : capture_.modified()) each->replay(capture_, builder);
     if (capture_.recording->gradMode() != capture_.recording->initialGradMode()) {
       builder.effect(StepKind::kGradMode, {}, {}, capture_.recording->gradMode());
     }

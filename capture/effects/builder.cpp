@@ -39,6 +39,21 @@ std::vector<int> Builder::buildAll(const std::vector<Variable*>& variables) {
   return registers;
 }
 
+int Builder::buildCall(int callee, const Arguments& given) {
+  std::vector<int> arguments{callee};
+  for (const int each : buildAll(given.positional)) arguments.push_back(each);
+  Object names;
+  if (!given.keywords.empty()) {
+    names = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(given.keywords.size())));
+    for (size_t i = 0; i < given.keywords.size(); ++i) {
+      const auto& [name, value] = given.keywords[i];
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), Py_NewRef(name.get()));
+      arguments.push_back(build(value));
+    }
+  }
+  return make(StepKind::kCall, std::move(arguments), std::move(names));
+}
+
 int Builder::constant(PyObject* object) {
   const auto known = constant_of_.find(object);
   if (known != constant_of_.end()) return known->second;

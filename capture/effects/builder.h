@@ -10,6 +10,7 @@
 namespace wick::capture {
 
 class Variable;
+struct Arguments;
 
 // Registers are numbered for good by finish(): first those that guards keep, then the outputs of
 // the graph, then all others.
@@ -21,6 +22,8 @@ class Builder {
   // Throws GraphBreak for what cannot be made again.
   int build(Variable* variable);
   std::vector<int> buildAll(const std::vector<Variable*>& variables);
+  // Returns the register of what the callee in a register gives for the arguments.
+  int buildCall(int callee, const Arguments& given);
   // Returns the register of a constant.
   int constant(PyObject* object);
   // Returns the register of the graph's output for a fake.

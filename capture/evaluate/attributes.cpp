@@ -21,10 +21,7 @@ Object name(const char* text) {
 
 // The class functools.cached_property.
 PyTypeObject* cachedProperty() {
-  static PyObject* const found = [] {
-    const Object module = Object::checked(PyImport_ImportModule("functools"));
-    return Object::checked(PyObject_GetAttrString(module.get(), "cached_property")).leak();
-  }();
+  static PyObject* const found = libraryObject("functools", "cached_property");
   return reinterpret_cast<PyTypeObject*>(found);
 }
 
@@ -164,6 +161,10 @@ Variable* getPlainly(Capture& capture, Variable* variable, PyObject* attribute) 
   if (instance && type->tp_dictoffset != 0) {
     if (Variable* own = instance->attributes(capture)->find(capture, attribute)) return own;
   }
+  if (!instance && type->tp_dictoffset != 0 && variable->object) {
+    // Subclasses of dict and tuple may have attributes of their own.
+    if (Variable* own = capture.attributesOf(variable)->find(capture, attribute)) return own;
+  }
   if (found) return bindAttribute(capture, found, variable, type);
   return missing(capture, variable, attribute);
 }
@@ -217,7 +218,12 @@ Variable* findAttribute(Capture& capture, Variable* variable, PyObject* attribut
 
 void setAttribute(Capture& capture, Variable* variable, PyObject* attribute, Variable* value) {
   capture.use(variable);
-  variable->setAttribute(capture, attribute, value);
+  const char* const method = value ? "__setattr__" : "__delattr__";
+  PyObject* const own = specialMethod(*variable, method);
+  if (!own || !PyFunction_Check(own)) return variable->setAttribute(capture, attribute, value);
+  std::vector<Variable*> given{capture.constant(attribute)};
+  if (value) given.push_back(value);
+  callSpecial(capture, variable, method, std::move(given));
 }
 
 }  // namespace wick::capture

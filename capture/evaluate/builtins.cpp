@@ -7,13 +7,16 @@
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/frame.h"
+#include "capture/evaluate/handlers.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/deque.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/generator.h"
+#include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/partial.h"
@@ -24,56 +27,8 @@
 namespace wick::capture {
 namespace {
 
-// Returns null for arguments that the function does not know.
-using Handler = Variable* (*)(Capture&, const Arguments&);
-
-size_t count(const Arguments& given) {
-  return given.keywords.empty() ? given.positional.size() : SIZE_MAX;
-}
-
 Variable* first(const Arguments& given) {
   return given.positional[0];
-}
-
-// The keyword argument, or null.
-Variable* keyword(const Arguments& given, const char* name) {
-  for (const auto& [key, value] : given.keywords) {
-    if (PyUnicode_CompareWithASCIIString(key.get(), name) == 0) return value;
-  }
-  return nullptr;
-}
-
-bool onlyKeywords(const Arguments& given, std::initializer_list<const char*> names) {
-  for (const auto& [key, value] : given.keywords) {
-    bool known = false;
-    for (const char* name : names) known |= PyUnicode_CompareWithASCIIString(key.get(), name) == 0;
-    if (!known) return false;
-  }
-  return true;
-}
-
-// Calls the function itself with constants; null if another value is among the arguments.
-Variable* concretely(Capture& capture, PyObject* function, const Arguments& given) {
-  std::vector<Object> kept;
-  std::vector<PyObject*> objects;
-  for (Variable* each : given.positional) {
-    capture.use(each);
-    if (each->constant()) {
-      kept.push_back(Object::share(each->constant()));
-    } else if (dynamic_cast<SequenceVariable*>(each) || dynamic_cast<SetVariable*>(each)) {
-      kept.push_back(capture.objectFor(each));
-      if (!holdsConstantsOnly(kept.back().get()) && !PyAnySet_Check(kept.back().get()))
-        return nullptr;
-    } else {
-      return nullptr;
-    }
-    objects.push_back(kept.back().get());
-  }
-  if (!given.keywords.empty()) return nullptr;
-  return capture.concretely([&] {
-    return wrapComputed(capture, Object::checked(PyObject_Vectorcall(function, objects.data(),
-                                                                     objects.size(), nullptr)));
-  });
 }
 
 // ---- types ----
@@ -107,13 +62,13 @@ bool isSubclassOf(Capture& capture, PyTypeObject* type, Variable* of) {
 }
 
 Variable* isInstance(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   PyTypeObject* const type = capture.use(first(given))->type();
   return capture.constantBool(isSubclassOf(capture, type, given.positional[1]));
 }
 
 Variable* isSubclass(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   PyObject* const type = capture.use(first(given))->constant();
   if (!type || !PyType_Check(type)) {
     capture.raise(PyExc_TypeError, "issubclass() arg 1 must be a class");
@@ -123,12 +78,12 @@ Variable* isSubclass(Capture& capture, const Arguments& given) {
 }
 
 Variable* typeOf(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   return capture.pinned(reinterpret_cast<PyObject*>(capture.use(first(given))->type()));
 }
 
 Variable* isCallable(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   return capture.constantBool(capture.use(first(given))->type()->tp_call != nullptr);
 }
 
@@ -146,35 +101,35 @@ PyObject* nameOf(Capture& capture, Variable* variable) {
 }
 
 Variable* getAttr(Capture& capture, const Arguments& given) {
-  if (count(given) == 2) {
+  if (argumentCount(given) == 2) {
     return getAttribute(capture, first(given), nameOf(capture, given.positional[1]));
   }
-  if (count(given) != 3) return nullptr;
+  if (argumentCount(given) != 3) return nullptr;
   Variable* const found =
       findAttribute(capture, first(given), nameOf(capture, given.positional[1]));
   return found ? found : given.positional[2];
 }
 
 Variable* hasAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   return capture.constantBool(
       findAttribute(capture, first(given), nameOf(capture, given.positional[1])) != nullptr);
 }
 
 Variable* setAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 3) return nullptr;
+  if (argumentCount(given) != 3) return nullptr;
   setAttribute(capture, first(given), nameOf(capture, given.positional[1]), given.positional[2]);
   return capture.constant(Py_None);
 }
 
 Variable* delAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   setAttribute(capture, first(given), nameOf(capture, given.positional[1]), nullptr);
   return capture.constant(Py_None);
 }
 
 Variable* plainSetAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 3) return nullptr;
+  if (argumentCount(given) != 3) return nullptr;
   auto* const instance = capture.as<InstanceVariable>(first(given));
   if (!instance) return nullptr;
   instance->setPlainly(capture, nameOf(capture, given.positional[1]), given.positional[2]);
@@ -182,7 +137,7 @@ Variable* plainSetAttr(Capture& capture, const Arguments& given) {
 }
 
 Variable* plainDelAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   auto* const instance = capture.as<InstanceVariable>(first(given));
   if (!instance) return nullptr;
   instance->setPlainly(capture, nameOf(capture, given.positional[1]), nullptr);
@@ -190,7 +145,7 @@ Variable* plainDelAttr(Capture& capture, const Arguments& given) {
 }
 
 Variable* plainGetAttr(Capture& capture, const Arguments& given) {
-  if (count(given) != 2 || !capture.as<InstanceVariable>(first(given))) return nullptr;
+  if (argumentCount(given) != 2 || !capture.as<InstanceVariable>(first(given))) return nullptr;
   return getPlainly(capture, first(given), nameOf(capture, given.positional[1]));
 }
 
@@ -212,7 +167,7 @@ Variable* plainInit(Capture& capture, const Arguments& given) {
   auto* const exception = capture.as<ExceptionVariable>(first(given));
   if (exception && given.keywords.empty()) {
     exception->args.assign(given.positional.begin() + 1, given.positional.end());
-  } else if (exception || count(given) != 1) {
+  } else if (exception || argumentCount(given) != 1) {
     return nullptr;
   }
   return capture.constant(Py_None);
@@ -226,12 +181,12 @@ Variable* objectInit(Capture& capture, const Arguments& given) {
 Variable* superOf(Capture& capture, const Arguments& given) {
   PyTypeObject* after = nullptr;
   Variable* self = nullptr;
-  if (count(given) == 2) {
+  if (argumentCount(given) == 2) {
     auto* const type = capture.as<ClassVariable>(first(given));
     if (!type) return nullptr;
     after = type->classObject();
     self = given.positional[1];
-  } else if (count(given) == 0) {
+  } else if (argumentCount(given) == 0) {
     EvalFrame* const frame = capture.frame;
     if (!frame) return nullptr;
     after = frame->classOfMethod(capture);
@@ -253,18 +208,18 @@ Variable* superOf(Capture& capture, const Arguments& given) {
 // ---- containers ----
 
 Variable* len(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   return capture.constantLong(lengthOf(capture, first(given)));
 }
 
 Variable* list(Capture& capture, const Arguments& given) {
-  if (count(given) > 1) return nullptr;
+  if (argumentCount(given) > 1) return nullptr;
   return capture.make<ListVariable>(given.positional.empty() ? std::vector<Variable*>{}
                                                              : elementsOf(capture, first(given)));
 }
 
 Variable* tuple(Capture& capture, const Arguments& given) {
-  if (count(given) > 1) return nullptr;
+  if (argumentCount(given) > 1) return nullptr;
   if (given.positional.empty()) return capture.constant(Object::checked(PyTuple_New(0)).get());
   auto* const same = capture.as<TupleVariable>(first(given));
   if (same && same->type() == &PyTuple_Type) return same;
@@ -272,7 +227,7 @@ Variable* tuple(Capture& capture, const Arguments& given) {
 }
 
 Variable* tupleNew(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   auto* const type = capture.as<ClassVariable>(first(given));
   if (!type || !isPlainTuple(type->classObject())) return nullptr;
   return capture.make<TupleVariable>(elementsOf(capture, given.positional[1]), type->classObject());
@@ -287,30 +242,26 @@ Variable* dict(Capture& capture, const Arguments& given) {
 }
 
 Variable* dictFromKeys(Capture& capture, const Arguments& given) {
-  if (count(given) != 2 && count(given) != 3) return nullptr;
+  if (argumentCount(given) != 2 && argumentCount(given) != 3) return nullptr;
   auto* const type = capture.as<ClassVariable>(first(given));
   if (!type || type->classObject() != &PyDict_Type) return nullptr;
   auto* const made = capture.make<DictVariable>(&PyDict_Type);
-  Variable* const value = count(given) == 3 ? given.positional[2] : capture.constant(Py_None);
+  Variable* const value =
+      argumentCount(given) == 3 ? given.positional[2] : capture.constant(Py_None);
   for (Variable* each : elementsOf(capture, given.positional[1]))
     made->setItem(capture, each, value);
   return made;
 }
 
 Variable* setOf(Capture& capture, const Arguments& given, bool frozen) {
-  if (count(given) > 1) return nullptr;
-  const Object empty = Object::checked(frozen ? PyFrozenSet_New(nullptr) : PySet_New(nullptr));
-  if (given.positional.empty()) return capture.make<SetVariable>(empty);
-  Object tuple = Object::checked(PyList_New(0));
-  for (Variable* each : elementsOf(capture, first(given))) {
-    const Object element = capture.objectFor(each);
-    if (!isConstant(element.get())) breakGraph("a set of values that are not constants");
-    if (PyList_Append(tuple.get(), element.get()) < 0) throw PythonError();
+  if (argumentCount(given) > 1) return nullptr;
+  if (frozen && !given.positional.empty() &&
+      capture.use(first(given))->type() == &PyFrozenSet_Type) {
+    return first(given);
   }
-  return capture.concretely([&] {
-    return capture.make<SetVariable>(
-        Object::checked(frozen ? PyFrozenSet_New(tuple.get()) : PySet_New(tuple.get())));
-  });
+  return capture.make<SetVariable>(
+      capture, frozen ? &PyFrozenSet_Type : &PySet_Type,
+      given.positional.empty() ? std::vector<Variable*>{} : elementsOf(capture, first(given)));
 }
 
 Variable* set(Capture& capture, const Arguments& given) {
@@ -331,13 +282,13 @@ std::vector<Variable*> iterators(Capture& capture, const std::vector<Variable*>&
 }
 
 Variable* iter(Capture& capture, const Arguments& given) {
-  return count(given) == 1 ? iterate_(capture, first(given)) : nullptr;
+  return argumentCount(given) == 1 ? iterate_(capture, first(given)) : nullptr;
 }
 
 Variable* next(Capture& capture, const Arguments& given) {
-  if (count(given) != 1 && count(given) != 2) return nullptr;
+  if (argumentCount(given) != 1 && argumentCount(given) != 2) return nullptr;
   if (Variable* found = nextOf(capture, first(given))) return found;
-  if (count(given) == 2) return given.positional[1];
+  if (argumentCount(given) == 2) return given.positional[1];
   std::vector<Variable*> args;
   if (auto* generator = dynamic_cast<GeneratorVariable*>(first(given))) {
     if (generator->result && capture.use(generator->result)->constant() != Py_None) {
@@ -372,25 +323,20 @@ Variable* enumerate(Capture& capture, const Arguments& given) {
 }
 
 Variable* map(Capture& capture, const Arguments& given) {
-  if (count(given) == SIZE_MAX || count(given) < 2) return nullptr;
+  if (argumentCount(given) == SIZE_MAX || argumentCount(given) < 2) return nullptr;
   return capture.make<CombinedIterator>(
       Kind::kMap, iterators(capture, {given.positional.begin() + 1, given.positional.end()}),
       first(given));
 }
 
 Variable* filter(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   return capture.make<CombinedIterator>(Kind::kFilter, iterators(capture, {given.positional[1]}),
                                         first(given));
 }
 
-Variable* chain(Capture& capture, const Arguments& given) {
-  if (count(given) == SIZE_MAX) return nullptr;
-  return capture.make<CombinedIterator>(Kind::kChain, given.positional);
-}
-
 Variable* reversed(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   capture.use(first(given));
   if (auto* sequence = dynamic_cast<SequenceVariable*>(first(given))) {
     return capture.make<SequenceIterator>(sequence, true);
@@ -402,6 +348,7 @@ Variable* reversed(Capture& capture, const Arguments& given) {
       return capture.make<ConstantIterator>(Object::checked(PyObject_GetIter(made.get())));
     });
   }
+  if (auto* deque = dynamic_cast<DequeVariable*>(first(given))) return deque->reversed(capture);
   std::vector<Variable*> elements;
   if (dynamic_cast<DictVariable*>(first(given)) || dynamic_cast<DictView*>(first(given))) {
     elements = elementsOf(capture, first(given));
@@ -435,7 +382,7 @@ Variable* sum(Capture& capture, const Arguments& given) {
 }
 
 Variable* all(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   Variable* const iterator = iterate_(capture, first(given));
   while (Variable* each = nextOf(capture, iterator)) {
     if (!truthOf(capture, each)) return capture.constantBool(false);
@@ -444,7 +391,7 @@ Variable* all(Capture& capture, const Arguments& given) {
 }
 
 Variable* any(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   Variable* const iterator = iterate_(capture, first(given));
   while (Variable* each = nextOf(capture, iterator)) {
     if (truthOf(capture, each)) return capture.constantBool(true);
@@ -484,7 +431,7 @@ Variable* max(Capture& capture, const Arguments& given) {
 // ---- values ----
 
 Variable* boolean(Capture& capture, const Arguments& given) {
-  if (count(given) > 1) return nullptr;
+  if (argumentCount(given) > 1) return nullptr;
   return capture.constantBool(!given.positional.empty() && truthOf(capture, first(given)));
 }
 
@@ -496,38 +443,38 @@ Variable* numberOf(Capture& capture, const Arguments& given) {
   if (given.positional.size() == 1 && dynamic_cast<InstanceVariable*>(first(given))) {
     return callMethod(capture, first(given), kType == &PyLong_Type ? "__int__" : "__float__");
   }
-  return concretely(capture, reinterpret_cast<PyObject*>(kType), given);
+  return callConcretely(capture, reinterpret_cast<PyObject*>(kType), given);
 }
 
 Variable* text(Capture& capture, const Arguments& given) {
-  if (count(given) == 0) return capture.constantText("");
-  if (count(given) != 1)
-    return concretely(capture, reinterpret_cast<PyObject*>(&PyUnicode_Type), given);
+  if (argumentCount(given) == 0) return capture.constantText("");
+  if (argumentCount(given) != 1)
+    return callConcretely(capture, reinterpret_cast<PyObject*>(&PyUnicode_Type), given);
   return formatted(capture, first(given), 1, nullptr);
 }
 
 Variable* repr(Capture& capture, const Arguments& given) {
-  return count(given) == 1 ? formatted(capture, first(given), 2, nullptr) : nullptr;
+  return argumentCount(given) == 1 ? formatted(capture, first(given), 2, nullptr) : nullptr;
 }
 
 Variable* absolute(Capture& capture, const Arguments& given) {
-  if (count(given) != 1) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
   Variable* const operand = capture.use(first(given));
   if (auto* tensor = dynamic_cast<TensorVariable*>(operand)) {
     return capture.computed("__abs__", {tensor->fake()});
   }
   if (dynamic_cast<InstanceVariable*>(operand)) return callMethod(capture, operand, "__abs__");
-  return concretely(capture, builtinNamed("abs"), given);
+  return callConcretely(capture, builtinNamed("abs"), given);
 }
 
 Variable* powerOf(Capture& capture, const Arguments& given) {
   constexpr int kPower = 8;
-  if (count(given) == 2) return binary(capture, kPower, first(given), given.positional[1]);
-  return concretely(capture, builtinNamed("pow"), given);
+  if (argumentCount(given) == 2) return binary(capture, kPower, first(given), given.positional[1]);
+  return callConcretely(capture, builtinNamed("pow"), given);
 }
 
 Variable* divided(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
+  if (argumentCount(given) != 2) return nullptr;
   constexpr int kFloorDivide = 2, kRemainder = 6;
   std::vector<Variable*> both{binary(capture, kFloorDivide, first(given), given.positional[1]),
                               binary(capture, kRemainder, first(given), given.positional[1])};
@@ -537,7 +484,7 @@ Variable* divided(Capture& capture, const Arguments& given) {
 // Builtins that compute a constant of constants.
 template <const char* kName>
 Variable* pure(Capture& capture, const Arguments& given) {
-  return concretely(capture, builtinNamed(kName), given);
+  return callConcretely(capture, builtinNamed(kName), given);
 }
 constexpr char kRound[] = "round", kChr[] = "chr", kOrd[] = "ord", kHash[] = "hash",
                kRange[] = "range", kSlice[] = "slice", kComplex[] = "complex", kBytes[] = "bytes",
@@ -545,16 +492,26 @@ constexpr char kRound[] = "round", kChr[] = "chr", kOrd[] = "ord", kHash[] = "ha
                kAscii[] = "ascii";
 
 Variable* hashOf(Capture& capture, const Arguments& given) {
-  if (count(given) == 1 && dynamic_cast<InstanceVariable*>(capture.use(first(given)))) {
+  if (argumentCount(given) == 1 && dynamic_cast<InstanceVariable*>(capture.use(first(given)))) {
     return callMethod(capture, first(given), "__hash__");
   }
   return pure<kHash>(capture, given);
 }
 
+Variable* identityOf(Capture& capture, const Arguments& given) {
+  return argumentCount(given) == 1 ? idOf(capture, first(given)) : nullptr;
+}
+
+Variable* attributesOf(Capture& capture, const Arguments& given) {
+  if (argumentCount(given) != 1 || !capture.as<InstanceVariable>(first(given))) return nullptr;
+  const Object name = Object::checked(PyUnicode_InternFromString("__dict__"));
+  return getAttribute(capture, first(given), name.get());
+}
+
 Variable* reduce(Capture& capture, const Arguments& given) {
-  if (count(given) != 2 && count(given) != 3) return nullptr;
+  if (argumentCount(given) != 2 && argumentCount(given) != 3) return nullptr;
   Variable* const iterator = iterate_(capture, given.positional[1]);
-  Variable* total = count(given) == 3 ? given.positional[2] : nextOf(capture, iterator);
+  Variable* total = argumentCount(given) == 3 ? given.positional[2] : nextOf(capture, iterator);
   if (!total) capture.raise(PyExc_TypeError, "reduce() of empty iterable with no initial value");
   while (Variable* each = nextOf(capture, iterator)) {
     total = callVariable(capture, first(given), {{total, each}, {}});
@@ -565,33 +522,10 @@ Variable* reduce(Capture& capture, const Arguments& given) {
 Variable* partial(Capture& capture, const Arguments& given) {
   if (given.positional.empty()) return nullptr;
   Variable* const function = capture.use(first(given));
-  // A partial of a partial is flattened by the class.
-  if (dynamic_cast<PartialVariable*>(function)) return nullptr;
-  return capture.make<PartialVariable>(
-      function, Arguments{{given.positional.begin() + 1, given.positional.end()}, given.keywords});
-}
-
-Variable* isIdentical(Capture& capture, const Arguments& given) {
-  if (count(given) != 2) return nullptr;
-  return capture.constantBool(isSame(capture, first(given), given.positional[1]));
-}
-
-using Handlers = std::unordered_map<PyObject*, Handler>;
-
-void addMethod(Handlers& handlers, PyTypeObject* type, const char* name, Handler handler) {
-  const Object text = Object::checked(PyUnicode_InternFromString(name));
-  if (PyObject* found = findTypeItem(type, text.get())) handlers[found] = handler;
-  PyErr_Clear();
-}
-
-void addFrom(Handlers& handlers, const char* module, const char* name, Handler handler) {
-  const Object from = Object::own(PyImport_ImportModule(module));
-  const Object found = from ? Object::own(PyObject_GetAttrString(from.get(), name)) : Object();
-  if (!found) {
-    PyErr_Clear();
-    return;
-  }
-  handlers[found.get()] = handler;
+  const Arguments rest{{given.positional.begin() + 1, given.positional.end()}, given.keywords};
+  // The class makes one of two.
+  auto* const inner = dynamic_cast<PartialVariable*>(function);
+  return inner ? inner->extended(capture, rest) : capture.make<PartialVariable>(function, rest);
 }
 
 Handlers makeHandlers() {
@@ -640,6 +574,8 @@ Handlers makeHandlers() {
       {"chr", pure<kChr>},
       {"ord", pure<kOrd>},
       {"hash", hashOf},
+      {"id", identityOf},
+      {"vars", attributesOf},
       {"range", pure<kRange>},
       {"slice", pure<kSlice>},
       {"complex", pure<kComplex>},
@@ -663,8 +599,9 @@ Handlers makeHandlers() {
   addMethod(handlers, exception, "__init__", plainInit);
   addMethod(handlers, reinterpret_cast<PyTypeObject*>(PyExc_Exception), "__init__", plainInit);
   handlers[reinterpret_cast<PyObject*>(&PyODict_Type)] = dict<&PyODict_Type>;
-  addFrom(handlers, "itertools", "chain", chain);
-  addFrom(handlers, "operator", "is_", isIdentical);
+  addIterators(handlers);
+  addOperatorFunctions(handlers);
+  addCollections(handlers);
   addFrom(handlers, "_functools", "reduce", reduce);
   addFrom(handlers, "functools", "partial", partial);
   return handlers;

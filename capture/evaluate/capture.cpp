@@ -8,8 +8,10 @@
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/deque.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
+#include "capture/values/getter.h"
 #include "capture/values/instance.h"
 #include "capture/values/module.h"
 #include "capture/values/partial.h"
@@ -73,6 +75,7 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
   if (PyDict_Check(object) && behavesAsDict(type))
     return make<DictVariable>(own(), Access::kDictItem);
   if (PyAnySet_CheckExact(object)) return make<SetVariable>(own());
+  if (type == DequeVariable::dequeType()) return make<DequeVariable>(own());
   if (PyFunction_Check(object)) return make<FunctionVariable>(own());
   if (PyMethod_Check(object)) return make<MethodVariable>(own());
   if (PyCell_Check(object)) return make<CellVariable>(own());
@@ -83,6 +86,10 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
     return make<BuiltinVariable>(own());
   }
   if (type == PartialVariable::partialType()) return make<PartialVariable>(own());
+  for (const auto kind : {GetterVariable::Kind::kItem, GetterVariable::Kind::kAttribute,
+                          GetterVariable::Kind::kMethod}) {
+    if (type == GetterVariable::typeOf(kind)) return make<GetterVariable>(kind, own());
+  }
   if (isPlainClass(type)) return make<InstanceVariable>(own());
   return make<OpaqueVariable>(own());
 }
@@ -313,7 +320,8 @@ Object objectWithin(Capture& capture, Variable* variable, int depth) {
     return made;
   }
   if (auto* set = dynamic_cast<SetVariable*>(variable)) {
-    return Object::checked(PySet_New(set->set()));
+    if (!set->holdsConstantsOnly()) breakGraph("a set of objects is an argument");
+    return Object::checked(PySet_New(set->keys()));
   }
   breakGraph(fmt::format("{} is an argument of a function in C", describe(*variable)));
 }

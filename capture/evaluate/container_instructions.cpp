@@ -105,7 +105,7 @@ void dictMerge(EvalFrame& f, uint32_t arg) {
   if (!other) breakGraph("a mapping that is no dict is unpacked");
   auto* const dict = containerAt<DictVariable>(f, arg);
   for (const auto& [key, value] : other->items(f.capture)) {
-    if (dict->find(f.capture, keyObject(f.capture, key).get())) {
+    if (dict->find(f.capture, dict->keyOf(f.capture, key).get())) {
       breakGraph("a keyword argument is given twice");
     }
     dict->setItem(f.capture, key, value);
@@ -194,7 +194,7 @@ void matchKeys(EvalFrame& f, uint32_t) {
   if (!subject) breakGraph("a pattern of a mapping that is no dict");
   std::vector<Variable*> values;
   for (Variable* key : elementsOf(f.capture, f.peek(1))) {
-    Variable* const found = subject->find(f.capture, keyObject(f.capture, key).get());
+    Variable* const found = subject->find(f.capture, subject->keyOf(f.capture, key).get());
     if (!found) return f.push(f.capture.constant(Py_None));
     values.push_back(found);
   }

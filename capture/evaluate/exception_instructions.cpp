@@ -121,21 +121,13 @@ void beforeWith(EvalFrame& f, uint32_t) {
   f.push(result);
 }
 
-// The traceback that __exit__ gets. Its contents are not known.
-class TracebackVariable : public Variable {
- public:
-  PyTypeObject* type() const override { return &PyTraceBack_Type; }
-  bool truth(Capture&) override { return true; }
-  int build(Builder&) override { breakGraph("the traceback of an exception is kept"); }
-};
-
 void withExceptStart(EvalFrame& f, uint32_t) {
   Variable* const exception = f.peek(1);
   Variable* const exit = f.peek(4);
   Variable* const type =
       f.capture.pinned(reinterpret_cast<PyObject*>(f.capture.use(exception)->type()));
-  f.push(
-      callVariable(f.capture, exit, {{type, exception, f.capture.make<TracebackVariable>()}, {}}));
+  f.push(callVariable(f.capture, exit,
+                      {{type, exception, f.capture.make<TracebackVariable>(exception)}, {}}));
 }
 
 // ---- generators ----

@@ -10,8 +10,10 @@
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/deque.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
+#include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
@@ -80,21 +82,6 @@ bool isAbsent(Capture& capture, Variable* result) {
   return !result || capture.use(result)->constant() == Py_NotImplemented;
 }
 
-// The special method of the class, called; null if the class has none.
-Variable* callSpecial(Capture& capture, Variable* variable, const std::string& method,
-                      std::vector<Variable*> given) {
-  const Object text = Object::checked(PyUnicode_InternFromString(method.c_str()));
-  PyObject* const found = findTypeItem(variable->type(), text.get());
-  if (!found || found == Py_None) return nullptr;
-  return callVariable(capture, bindAttribute(capture, found, variable, variable->type()),
-                      {std::move(given), {}});
-}
-
-PyObject* specialFunction(Variable* variable, const std::string& method) {
-  const Object text = Object::checked(PyUnicode_InternFromString(method.c_str()));
-  return findTypeItem(variable->type(), text.get());
-}
-
 // Operators of classes that are written in Python.
 Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variable* left,
                             Variable* right) {
@@ -102,34 +89,43 @@ Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variab
                     reflected = fmt::format("__r{}__", operation.name);
   if (operation.in_place && isInstance(left)) {
     Variable* const found =
-        callSpecial(capture, left, fmt::format("__i{}__", operation.name), {right});
+        callSpecial(capture, left, fmt::format("__i{}__", operation.name).c_str(), {right});
     if (!isAbsent(capture, found)) return found;
   }
   const bool other = left->type() != right->type();
-  const bool right_first = other && isInstance(right) &&
-                           PyType_IsSubtype(right->type(), left->type()) &&
-                           specialFunction(right, reflected) != specialFunction(left, reflected);
+  const bool right_first =
+      other && isInstance(right) && PyType_IsSubtype(right->type(), left->type()) &&
+      specialMethod(*right, reflected.c_str()) != specialMethod(*left, reflected.c_str());
   if (right_first) {
-    Variable* const found = callSpecial(capture, right, reflected, {left});
+    Variable* const found = callSpecial(capture, right, reflected.c_str(), {left});
     if (!isAbsent(capture, found)) return found;
   }
   if (isInstance(left)) {
-    Variable* const found = callSpecial(capture, left, plain, {right});
+    Variable* const found = callSpecial(capture, left, plain.c_str(), {right});
     if (!isAbsent(capture, found)) return found;
   } else if (isTensor(left)) {
     breakGraph(fmt::format("a tensor {} {}", operation.sign, describe(*right)));
   }
   if (other && !right_first && isInstance(right)) {
-    Variable* const found = callSpecial(capture, right, reflected, {left});
+    Variable* const found = callSpecial(capture, right, reflected.c_str(), {left});
     if (!isAbsent(capture, found)) return found;
   } else if (isTensor(right)) {
     breakGraph(fmt::format("{} {} a tensor", describe(*left), operation.sign));
   }
+  const auto is_native = [](const Variable* each) {
+    return each->type()->tp_as_sequence && !(each->type()->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  };
+  const bool times = std::string_view(operation.name) == "mul";
   for (const Variable* each : {left, right}) {
+    if (!is_native(each) || !each->type()->tp_as_sequence->sq_repeat || !times) continue;
+    const Variable* const by = each == left ? right : left;
     // A sequence may be repeated by an object with an __index__.
-    if (each->type()->tp_as_sequence && !(each->type()->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-      breakGraph(fmt::format("{} {} {}", describe(*left), operation.sign, describe(*right)));
-    }
+    if (specialMethod(*by, "__index__")) breakGraph("a sequence is repeated by an object");
+    capture.raise(PyExc_TypeError, fmt::format("can't multiply sequence by non-int of type '{}'",
+                                               by->type()->tp_name));
+  }
+  if (std::string_view(operation.name) == "add" && is_native(left)) {
+    breakGraph(fmt::format("{} {} {}", describe(*left), operation.sign, describe(*right)));
   }
   capture.raise(PyExc_TypeError,
                 fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", operation.sign,
@@ -157,6 +153,10 @@ Variable* repeated(Capture& capture, SequenceVariable* sequence, Variable* count
 Variable* binaryOfContainers(Capture& capture, const Operation& operation, Variable* left,
                              Variable* right) {
   const std::string_view name = operation.name;
+  if (Variable* found = left->operate(capture, name, operation.in_place, right)) return found;
+  if (name == "mul" && left->constant() && dynamic_cast<DequeVariable*>(right)) {
+    return right->operate(capture, name, false, left);
+  }
   auto* const list = dynamic_cast<ListVariable*>(left);
   if (list && operation.in_place && name == "add") return list->extend(capture, right), list;
   auto* const a = dynamic_cast<SequenceVariable*>(left);
@@ -190,23 +190,15 @@ Variable* binaryOfContainers(Capture& capture, const Operation& operation, Varia
   if (name == "mul" && b && !operation.in_place) return repeated(capture, b, left);
   auto* const dict = dynamic_cast<DictVariable*>(left);
   if (dict && name == "or" && dynamic_cast<DictVariable*>(right)) {
+    if (!operation.in_place && (left->type() != right->type() || !dict->copiesItsClass())) {
+      breakGraph("dicts of several classes are joined");
+    }
     if (operation.in_place) return dict->update(capture, {{right}, {}}), dict;
     auto* const made = dynamic_cast<DictVariable*>(callMethod(capture, dict, "copy"));
     return made->update(capture, {{right}, {}}), made;
   }
   if (dynamic_cast<DictView*>(left) || dynamic_cast<DictView*>(right)) {
     breakGraph("an operator on a view of a dict");
-  }
-  if (auto* set = dynamic_cast<SetVariable*>(left)) {
-    const char* method = name == "or"    ? "union"
-                         : name == "and" ? "intersection"
-                         : name == "sub" ? "difference"
-                         : name == "xor" ? "symmetric_difference"
-                                         : nullptr;
-    if (!method || !dynamic_cast<SetVariable*>(right)) return nullptr;
-    if (!operation.in_place) return set->callMethod(capture, method, {{right}, {}});
-    const std::string in_place = name == "or" ? "update" : std::string(method) + "_update";
-    return set->callMethod(capture, in_place, {{right}, {}}), set;
   }
   return nullptr;
 }
@@ -313,7 +305,7 @@ constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
 
 bool isDefault(Variable* variable, int op) {
   const Object text = Object::checked(PyUnicode_InternFromString(kComparisons[op]));
-  return findTypeItem(variable->type(), text.get()) == findTypeItem(&PyBaseObject_Type, text.get());
+  return specialMethod(*variable, kComparisons[op]) == findTypeItem(&PyBaseObject_Type, text.get());
 }
 
 Variable* compareInstances(Capture& capture, int op, Variable* left, Variable* right) {
@@ -349,8 +341,7 @@ Variable* compareSequences(Capture& capture, int op, const std::vector<Variable*
                            const std::vector<Variable*>& right) {
   size_t i = 0;
   for (; i < left.size() && i < right.size(); ++i) {
-    if (isSame(capture, left[i], right[i])) continue;
-    if (!truthOf(capture, compare(capture, Py_EQ, left[i], right[i]))) break;
+    if (!isEqual(capture, left[i], right[i])) break;
   }
   if (i >= left.size() || i >= right.size()) {
     const Object a = Object::checked(PyLong_FromSize_t(left.size())),
@@ -366,11 +357,14 @@ Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariabl
   bool same = left->length(capture) == right->length(capture);
   if (same) {
     for (const auto& [key, value] : left->items(capture)) {
-      Variable* const other = right->find(capture, keyObject(capture, key).get());
-      same = other && (isSame(capture, value, other) ||
-                       truthOf(capture, compare(capture, Py_EQ, value, other)));
+      Variable* const other = right->find(capture, right->keyOf(capture, key).get());
+      same = other && isEqual(capture, value, other);
       if (!same) break;
     }
+  }
+  if (same && left->isOrdered() && right->isOrdered()) {
+    const auto a = left->items(capture), b = right->items(capture);
+    for (size_t i = 0; i < a.size() && same; ++i) same = isEqual(capture, a[i].first, b[i].first);
   }
   return capture.constantBool(same == (op == Py_EQ));
 }
@@ -381,7 +375,7 @@ namespace {
 
 // The elements of a set or of the keys of a dict, if all are constants; null for others.
 Object elementsOfSet(Capture& capture, Variable* variable) {
-  if (auto* set = dynamic_cast<SetVariable*>(variable)) return Object::share(set->set());
+  if (auto* set = dynamic_cast<SetVariable*>(variable)) return Object::share(set->keys());
   if (!dynamic_cast<DictView*>(variable) || variable->type() == &PyDictValues_Type) return {};
   Object made = Object::checked(PySet_New(nullptr));
   for (Variable* each : elementsOf(capture, variable)) {
@@ -400,10 +394,20 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (left->constant() && right->constant()) {
+    if (PyTuple_Check(left->constant()) && holdsNan(left->constant()) &&
+        holdsNan(right->constant())) {
+      breakGraph("the identity of two NaN");
+    }
     return capture.concretely([&] {
       return wrapComputed(
           capture, Object::checked(PyObject_RichCompare(left->constant(), right->constant(), op)));
     });
+  }
+  for (Variable* each : {left, right}) {
+    // Constants that are equal may be one object or not.
+    auto* const id = dynamic_cast<IdVariable*>(each);
+    const bool known = left == right || dynamic_cast<IdVariable*>(each == left ? right : left);
+    if (id && (!known || (left != right && id->of()->constant()))) breakGraph("the value of id()");
   }
   if (isInstance(left) || isInstance(right)) return compareInstances(capture, op, left, right);
   if (isTensor(left) || isTensor(right)) {
@@ -412,7 +416,8 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
                                              "__ne__", "__gt__", "__ge__"};
     return capture.computed(kNames[op], {a.get(), b.get()});
   }
-  const bool lists = dynamic_cast<ListVariable*>(left) && dynamic_cast<ListVariable*>(right);
+  const bool lists = (dynamic_cast<ListVariable*>(left) && dynamic_cast<ListVariable*>(right)) ||
+                     (dynamic_cast<DequeVariable*>(left) && dynamic_cast<DequeVariable*>(right));
   if (lists || (isTuplesType(left) && isTuplesType(right))) {
     return compareSequences(capture, op, elementsOf(capture, left), elementsOf(capture, right));
   }
@@ -531,7 +536,7 @@ Variable* textOf(Capture& capture, ExceptionVariable& exception, int conversion,
                  Variable* specification) {
   if (specification) return nullptr;
   for (const char* name : {"__str__", "__repr__", "__format__"}) {
-    PyObject* const found = specialFunction(&exception, name);
+    PyObject* const found = specialMethod(exception, name);
     if (found && PyFunction_Check(found)) return nullptr;
   }
   auto* const args = capture.make<TupleVariable>(exception.args, &PyTuple_Type);
@@ -582,14 +587,12 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
     const char* const method = conversion == 2   ? "__repr__"
                                : conversion == 1 ? "__str__"
                                                  : "__format__";
-    const Object name = Object::checked(PyUnicode_InternFromString(method));
-    PyObject* const found = findTypeItem(value->type(), name.get());
+    PyObject* const found = specialMethod(*value, method);
     if (found && PyFunction_Check(found)) {
       std::vector<Variable*> given;
       if (conversion == 0)
         given.push_back(specification ? specification : capture.constantText(""));
-      return callVariable(capture, bindAttribute(capture, found, value, value->type()),
-                          {std::move(given), {}});
+      return callSpecial(capture, value, method, std::move(given));
     }
     // format() is str() where no format is given, and str() is repr().
     if (conversion == 0 && !specification) return formatted(capture, value, 1, nullptr);

@@ -44,6 +44,10 @@ Variable* unary(Capture& capture, Unary op, Variable* operand);
 // `op` is Py_LT and so on.
 Variable* compare(Capture& capture, int op, Variable* left, Variable* right);
 bool truthOf(Capture& capture, Variable* variable);
+// Returns whether both are equal, as containers ask: one object is equal to itself.
+bool isEqual(Capture& capture, Variable* left, Variable* right);
+// Returns whether a constant is or holds a NaN, which only its identity makes equal to itself.
+bool holdsNan(PyObject* constant);
 // Returns whether both are one object, and guards it.
 bool isSame(Capture& capture, Variable* left, Variable* right);
 int64_t lengthOf(Capture& capture, Variable* variable);
@@ -53,6 +57,8 @@ bool contains(Capture& capture, Variable* container, Variable* element);
 Variable* iterate_(Capture& capture, Variable* iterable);
 // Returns null at the end.
 Variable* nextOf(Capture& capture, Variable* iterator);
+// Returns the number that a constant says as an index. Breaks the graph for other values.
+int64_t integerOf(Capture& capture, Variable* number);
 // Returns all elements of an iterable.
 std::vector<Variable*> elementsOf(Capture& capture, Variable* iterable);
 // Returns them in order, as sorted() does; `key` may be null.
@@ -63,5 +69,12 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
 
 // Returns a function of the module `builtins` (borrowed, for good).
 PyObject* builtinNamed(const char* name);
+// Returns an object of a module of the standard library (borrowed, for good).
+PyObject* libraryObject(const char* module, const char* name);
+// Returns the special method of the variable's class (borrowed), or null if it has none.
+PyObject* specialMethod(const Variable& variable, const char* name);
+// Calls it; null if the class has none.
+Variable* callSpecial(Capture& capture, Variable* variable, const char* name,
+                      std::vector<Variable*> given = {});
 
 }  // namespace wick::capture

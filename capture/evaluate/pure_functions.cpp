@@ -73,17 +73,27 @@ Table makePureTable() {
 }
 
 Variable* computed(Capture& capture, PyObject* function, const Arguments& given) {
-  if (!given.keywords.empty()) return nullptr;
   std::vector<Object> kept;
   std::vector<PyObject*> objects;
-  for (Variable* each : given.positional) {
+  const auto add = [&](Variable* each) {
     kept.push_back(capture.objectFor(each));
-    if (!holdsConstantsOnly(kept.back().get())) return nullptr;
     objects.push_back(kept.back().get());
+    return holdsConstantsOnly(kept.back().get());
+  };
+  for (Variable* each : given.positional) {
+    if (!add(each)) return nullptr;
+  }
+  const size_t named = given.keywords.size();
+  const Object names = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(named)));
+  for (size_t i = 0; i < named; ++i) {
+    const auto& [name, value] = given.keywords[i];
+    if (!add(value)) return nullptr;
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), Py_NewRef(name.get()));
   }
   return capture.concretely([&] {
-    return wrapComputed(capture, Object::checked(PyObject_Vectorcall(function, objects.data(),
-                                                                     objects.size(), nullptr)));
+    return wrapComputed(capture,
+                        Object::checked(PyObject_Vectorcall(function, objects.data(),
+                                                            objects.size() - named, names.get())));
   });
 }
 

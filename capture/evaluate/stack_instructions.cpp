@@ -7,6 +7,7 @@
 #include "capture/values/builtin.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
+#include "capture/values/instance.h"
 #include "capture/values/sequence.h"
 
 namespace wick::capture {
@@ -120,13 +121,26 @@ void deleteDeref(EvalFrame& f, uint32_t arg) {
 
 // ---- names ----
 
+// Raises a NameError that knows the name.
+[[noreturn]] void undefined(EvalFrame& f, PyObject* name) {
+  try {
+    f.capture.raise(PyExc_NameError,
+                    fmt::format("name '{}' is not defined", PyUnicode_AsUTF8(name)));
+  } catch (const Raised& raised) {
+    if (auto* exception = dynamic_cast<ExceptionVariable*>(raised.exception)) {
+      const Object own = Object::checked(PyUnicode_InternFromString("name"));
+      exception->setMember(own.get(), f.capture.constant(name));
+    }
+    throw;
+  }
+}
+
 void loadGlobal(EvalFrame& f, uint32_t arg) {
   PyObject* const name = f.name(arg >> 1);
   if (arg & 1) pushNull(f, 0);
   Variable* found = f.globals->find(f.capture, name);
   if (!found) found = f.builtins->find(f.capture, name);
-  // Python knows the error's name.
-  if (!found) breakGraph(fmt::format("name '{}' is not defined", PyUnicode_AsUTF8(name)));
+  if (!found) undefined(f, name);
   f.push(found);
 }
 
@@ -135,9 +149,7 @@ void storeGlobal(EvalFrame& f, uint32_t arg) {
 }
 
 void deleteGlobal(EvalFrame& f, uint32_t arg) {
-  if (f.globals->erase(f.capture, f.name(arg))) return;
-  f.capture.raise(PyExc_NameError,
-                  fmt::format("name '{}' is not defined", PyUnicode_AsUTF8(f.name(arg))));
+  if (!f.globals->erase(f.capture, f.name(arg))) undefined(f, f.name(arg));
 }
 
 // ---- operators ----

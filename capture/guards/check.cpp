@@ -33,7 +33,10 @@ int64_t lengthOf(PyObject* object) {
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
   if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
   if (PyUnicode_Check(object)) return PyUnicode_GET_LENGTH(object);
-  return -1;
+  if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) return -1;
+  const Py_ssize_t found = PyObject_Size(object);  // of a deque
+  if (found < 0) PyErr_Clear();
+  return found;
 }
 
 // Classes of C alone: the iteration runs no code of Python.
@@ -159,6 +162,8 @@ bool holds(const Check& check, PyObject* object) {
       return lengthOf(object) == check.number;
     case Check::Kind::kLacks:
       return lacks(object, check.object.get());
+    case Check::Kind::kLacksOwn:
+      return !findInstanceItem(object, check.object.get());
     case Check::Kind::kKeys:
       return hasKeys(object, check.object.get());
     case Check::Kind::kCode:
@@ -168,6 +173,10 @@ bool holds(const Check& check, PyObject* object) {
     case Check::Kind::kNumDefaults: {
       PyObject* const all = PyFunction_Check(object) ? PyFunction_GET_DEFAULTS(object) : nullptr;
       return all && PyTuple_Check(all) && PyTuple_GET_SIZE(all) == check.number;
+    }
+    case Check::Kind::kLacksDefault: {
+      PyObject* const all = PyFunction_Check(object) ? PyFunction_GET_KW_DEFAULTS(object) : Py_None;
+      return !all || (PyDict_Check(all) && lacks(all, check.object.get()));
     }
     case Check::Kind::kTensor:
       return check.tensor->matches(object);
@@ -190,6 +199,10 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("len({}) == {}", subject, check.number);
     case Check::Kind::kLacks:
       return fmt::format("{} not in {}", shown(check.object.get()), subject);
+    case Check::Kind::kLacksOwn:
+      return fmt::format("{} not in vars({})", shown(check.object.get()), subject);
+    case Check::Kind::kLacksDefault:
+      return fmt::format("{} not in {}.__kwdefaults__", shown(check.object.get()), subject);
     case Check::Kind::kKeys:
       return fmt::format("tuple({}) == {}", subject, shown(check.object.get()));
     case Check::Kind::kCode:

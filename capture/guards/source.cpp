@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "capture/bytecode/instance.h"
 #include "capture/guards/check.h"
 
@@ -33,6 +37,14 @@ PyObject* dictItem(PyObject* dict, PyObject* key) {
 
 Object member(PyObject* object, PyObject* name) {
   Object found = Object::own(PyObject_GenericGetAttr(object, name));
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+// A class that C code made: asking it runs no code of Python.
+Object dequeItem(PyObject* deque, int64_t index) {
+  if (Py_TYPE(deque)->tp_flags & Py_TPFLAGS_HEAPTYPE) return {};
+  Object found = Object::own(PySequence_GetItem(deque, index));
   if (!found) PyErr_Clear();
   return found;
 }
@@ -108,6 +120,8 @@ Object fetch(const Source& source, PyObject* parent, const FrameRoots& roots) {
       return source.key;
     case Access::kMember:
       return member(parent, source.key.get());
+    case Access::kDequeItem:
+      return dequeItem(parent, source.index);
     default:
       return shareOrNull(borrowed(source, parent));
   }
@@ -133,6 +147,7 @@ std::string Source::text() const {
       return of + "." + shown(key.get(), false);
     case Access::kListItem:
     case Access::kTupleItem:
+    case Access::kDequeItem:
       return fmt::format("{}[{}]", of, index);
     case Access::kDictItem:
       return fmt::format("{}[{}]", of, shown(key.get(), true));
@@ -154,44 +169,94 @@ std::string Source::text() const {
   return of;
 }
 
-Source* GuardTree::root(Access access, int64_t index, PyObject* key) {
-  for (Source* each : roots_) {
-    if (each->access != access || each->index != index) continue;
-    if (access == Access::kPinned && each->key.get() != key) continue;
-    return each;
-  }
-  Source& made = sources_.emplace_back();
-  made.access = access;
-  made.index = index;
-  made.key = shareOrNull(key);
-  roots_.push_back(&made);
-  return &made;
+namespace {
+
+size_t mixed(size_t seed, size_t more) {
+  constexpr size_t kGolden = 0x9e3779b97f4a7c15;
+  return seed ^ (more + kGolden + (seed << 6) + (seed >> 2));
 }
 
-Source* GuardTree::child(Source* parent, Access access, int64_t index, PyObject* key) {
-  for (Source* each : parent->children) {
-    if (each->access == access && each->index == index && sameKey(each->key.get(), key)) {
-      return each;
-    }
+template <class T>
+size_t hashOf(const T& value) {
+  return std::hash<T>()(value);
+}
+
+// Equal for keys that sameKey() calls the same. Only the class counts for tuples, floats and their
+// like.
+size_t hashOfKey(PyObject* key) {
+  if (!key) return 0;
+  if (PyUnicode_CheckExact(key) || PyLong_CheckExact(key) || PyBytes_CheckExact(key)) {
+    return static_cast<size_t>(PyObject_Hash(key));
   }
+  for (const PyTypeObject* type :
+       {&PyFloat_Type, &PyComplex_Type, &PyTuple_Type, &PySlice_Type, &PyRange_Type}) {
+    if (Py_TYPE(key) == type) return hashOf(type);
+  }
+  return hashOf(key);
+}
+
+size_t hashOfWay(const Source* parent, Access access, int64_t index, PyObject* key) {
+  const size_t of_key = access == Access::kPinned ? hashOf(key) : parent ? hashOfKey(key) : 0;
+  return mixed(mixed(mixed(hashOf(parent), static_cast<size_t>(access)), hashOf(index)), of_key);
+}
+
+}  // namespace
+
+// Names of slots do not count: the index tells them apart.
+Source* GuardTree::find(Source* parent, Access access, int64_t index, PyObject* key) const {
+  const auto [begin, end] = sources_by_hash_.equal_range(hashOfWay(parent, access, index, key));
+  for (auto at = begin; at != end; ++at) {
+    Source* const each = at->second;
+    if (each->parent != parent || each->access != access || each->index != index) continue;
+    if (access == Access::kPinned ? each->key.get() != key
+                                  : parent && !sameKey(each->key.get(), key)) {
+      continue;
+    }
+    return each;
+  }
+  return nullptr;
+}
+
+Source* GuardTree::make(Source* parent, Access access, int64_t index, PyObject* key) {
   Source& made = sources_.emplace_back();
   made.access = access;
   made.parent = parent;
   made.index = index;
   made.key = shareOrNull(key);
-  parent->children.push_back(&made);
+  sources_by_hash_.emplace(hashOfWay(parent, access, index, key), &made);
+  (parent ? parent->children : roots_).push_back(&made);
   return &made;
 }
 
+Source* GuardTree::root(Access access, int64_t index, PyObject* key) {
+  Source* const found = find(nullptr, access, index, key);
+  return found ? found : make(nullptr, access, index, key);
+}
+
+Source* GuardTree::child(Source* parent, Access access, int64_t index, PyObject* key) {
+  Source* const found = find(parent, access, index, key);
+  return found ? found : make(parent, access, index, key);
+}
+
 void GuardTree::add(Source* source, Check check) {
-  for (const Check& each : source->checks) {
-    if (sameCheck(each, check)) return;
+  const size_t hash = mixed(
+      mixed(mixed(hashOf(source), static_cast<size_t>(check.kind)), hashOf(check.object.get())),
+      hashOf(check.number));
+  const auto [begin, end] = checks_by_hash_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    const auto& [of, index] = at->second;
+    if (of == source && sameCheck(of->checks[index], check)) return;
   }
+  checks_by_hash_.emplace(hash, std::pair(source, source->checks.size()));
   source->checks.push_back(std::move(check));
 }
 
 void GuardTree::addPair(Source* left, Source* right, bool same) {
   pairs_.push_back({keep(left), keep(right), same});
+}
+
+void GuardTree::addDistinct(Source* source) {
+  if (!std::exchange(source->distinct, true)) distinct_.push_back(keep(source));
 }
 
 int GuardTree::keep(Source* source) {
@@ -210,6 +275,8 @@ void prune(std::vector<Source*>& sources) {
 }  // namespace
 
 void GuardTree::finish() {
+  sources_by_hash_.clear();
+  checks_by_hash_.clear();
   prune(roots_);
 }
 
@@ -217,6 +284,7 @@ void GuardTree::take(GuardTree& other) {
   sources_ = std::move(other.sources_);
   roots_ = std::move(other.roots_);
   pairs_ = std::move(other.pairs_);
+  distinct_ = std::move(other.distinct_);
   num_registers_ = other.num_registers_;
 }
 
@@ -259,7 +327,12 @@ bool GuardTree::visitAll(const FrameRoots& roots, Object* registers, std::string
     if (why) *why = pair.same ? "two places hold two objects" : "two places hold the same object";
     return false;
   }
-  return true;
+  std::vector<PyObject*> objects;
+  for (const int at : distinct_) objects.push_back(registers[at].get());
+  std::ranges::sort(objects);
+  if (std::ranges::adjacent_find(objects) == objects.end()) return true;
+  if (why) *why = "two keys are the same object";
+  return false;
 }
 
 bool GuardTree::matches(const FrameRoots& roots, Object* registers) const {
@@ -288,6 +361,7 @@ std::vector<std::string> GuardTree::lines() const {
   for (const PairCheck& pair : pairs_) {
     lines.push_back(pair.same ? "two places hold the same object" : "two places hold two objects");
   }
+  if (distinct_.size() > 1) lines.push_back("all keys are several objects");
   return lines;
 }
 

@@ -6,6 +6,8 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/bytecode/object.h"
@@ -28,6 +30,7 @@ enum class Access : uint8_t {
   kListItem,
   kTupleItem,
   kDictItem,  // the value of the key `key`
+  kDequeItem,
   kCellContents,
   kFunctionGlobals,
   kFunctionDefault,
@@ -49,15 +52,17 @@ class TensorGuard {
 
 struct Check {
   enum class Kind : uint8_t {
-    kType,         // the class is exactly `object`, and its version is `number` unless that is 0
-    kIdentity,     // the object is `object`, a class of the version `number` unless that is 0
-    kEqual,        // the same class as `object`, and the same value, bit for bit
-    kLength,       // a list, tuple, dict, set or str of `number` elements
-    kLacks,        // a dict, module or instance without the key `object`
-    kKeys,         // a dict whose keys are those of the tuple `object`, in this order
-    kCode,         // a function with the code `object`
-    kNoDefaults,   // a function without defaults
-    kNumDefaults,  // a function with `number` defaults
+    kType,          // the class is exactly `object`, and its version is `number` unless that is 0
+    kIdentity,      // the object is `object`, a class of the version `number` unless that is 0
+    kEqual,         // the same class as `object`, and the same value, bit for bit
+    kLength,        // a list, tuple, dict, set, deque or str of `number` elements
+    kLacks,         // a dict, module or instance without the key `object`
+    kLacksOwn,      // an object without the attribute `object` of its own
+    kKeys,          // a dict whose keys are those of the tuple `object`, in this order
+    kCode,          // a function with the code `object`
+    kNoDefaults,    // a function without defaults
+    kNumDefaults,   // a function with `number` defaults
+    kLacksDefault,  // a function without a default for the keyword `object`
     kTensor,
     kPresent,  // there is an object at all
   };
@@ -76,6 +81,7 @@ struct Source {
   std::vector<Check> checks;
   // The register that gets the object, -1 for none.
   int keep = -1;
+  bool distinct = false;  // no other source with this mark holds the same object
 
   // Returns an expression for messages, for example `self.weight`.
   std::string text() const;
@@ -109,6 +115,8 @@ class GuardTree {
   // Adds a check unless it is there.
   void add(Source* source, Check check);
   void addPair(Source* left, Source* right, bool same);
+  // Adds the source to those that must hold an object each.
+  void addDistinct(Source* source);
   // Gives the source a register, and returns it.
   int keep(Source* source);
   int numRegisters() const { return num_registers_; }
@@ -128,11 +136,17 @@ class GuardTree {
   int numChecks() const;
 
  private:
+  Source* find(Source* parent, Access access, int64_t index, PyObject* key) const;
+  Source* make(Source* parent, Access access, int64_t index, PyObject* key);
   bool visitAll(const FrameRoots& roots, Object* registers, std::string* why) const;
 
   std::deque<Source> sources_;
   std::vector<Source*> roots_;
+  // Sources and checks by hashes of the ways to them, until finish().
+  std::unordered_multimap<size_t, Source*> sources_by_hash_;
+  std::unordered_multimap<size_t, std::pair<const Source*, size_t>> checks_by_hash_;
   std::vector<PairCheck> pairs_;
+  std::vector<int> distinct_;  // registers
   int num_registers_ = 0;
 };
 

@@ -20,10 +20,7 @@ Object name(const char* text) {
 }
 
 PyTypeObject* enumMeta() {
-  static PyObject* const found = [] {
-    const Object module = Object::checked(PyImport_ImportModule("enum"));
-    return Object::checked(PyObject_GetAttrString(module.get(), "EnumMeta")).leak();
-  }();
+  static PyObject* const found = libraryObject("enum", "EnumMeta");
   return reinterpret_cast<PyTypeObject*>(found);
 }
 
@@ -184,6 +181,15 @@ Variable* ClassVariable::item(Capture& capture, Variable* key) {
     const Object at = capture.objectFor(key);
     if (!isConstant(at.get()) && !PyType_Check(at.get())) breakGraph("a class with a subscript");
     return capture.pinned(Object::checked(PyObject_GetItem(object.get(), at.get())).get());
+  });
+}
+
+int64_t ClassVariable::length(Capture& capture) {
+  if (!isEnum(classObject())) return Variable::length(capture);
+  return capture.concretely([&] {
+    const Py_ssize_t found = PyObject_Size(object.get());
+    if (found < 0) throw PythonError();
+    return static_cast<int64_t>(found);
   });
 }
 

@@ -16,6 +16,7 @@ class ClassVariable : public Variable {
   Variable* call(Capture& capture, const Arguments& given) override;
   Variable* item(Capture& capture, Variable* key) override;
   Variable* iterate(Capture& capture) override;
+  int64_t length(Capture& capture) override;
   bool truth(Capture&) override { return true; }
   int build(Builder& builder) override;
 

@@ -4,6 +4,7 @@
 
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
 #include "capture/values/class.h"
 #include "capture/values/dict.h"
 #include "capture/values/iterators.h"
@@ -210,6 +211,9 @@ Variable* ConstantVariable::iterate(Capture& capture) {
 
 bool ConstantVariable::contains(Capture& capture, Variable* element) {
   if (!element->constant()) return Variable::contains(capture, element);
+  if (holdsNan(element->constant()) && holdsNan(constant_.get())) {
+    breakGraph("the identity of two NaN");
+  }
   return capture.concretely([&] {
     const int found = PySequence_Contains(constant_.get(), element->constant());
     if (found < 0) throw PythonError();
@@ -233,6 +237,14 @@ int buildComputed(Builder& builder, PyObject* object) {
     return builder.make(StepKind::kSlice,
                         {buildComputed(builder, slice->start), buildComputed(builder, slice->stop),
                          buildComputed(builder, slice->step)});
+  }
+  if (PyRange_Check(object)) {
+    std::vector<int> parts{builder.constant(reinterpret_cast<PyObject*>(&PyRange_Type))};
+    for (const char* name : {"start", "stop", "step"}) {
+      parts.push_back(
+          builder.constant(Object::checked(PyObject_GetAttrString(object, name)).get()));
+    }
+    return builder.make(StepKind::kCall, std::move(parts));
   }
   return builder.constant(object);
 }

@@ -7,8 +7,10 @@
 #include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/handlers.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
+#include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
@@ -26,34 +28,85 @@ bool inheritsFrom(PyTypeObject* type, const char* name, PyTypeObject* from) {
 }  // namespace
 
 bool behavesAsDict(PyTypeObject* type) {
-  if (type == &PyDict_Type || type == &PyODict_Type) return true;
+  if (type == &PyDict_Type || type == &PyODict_Type || type == DictVariable::defaultDictType()) {
+    return true;
+  }
   if (!PyType_IsSubtype(type, &PyDict_Type)) return false;
-  for (const char* name : {"__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__",
-                           "__contains__", "__eq__", "__missing__", "keys", "values", "items",
-                           "get", "pop", "setdefault", "update", "clear", "__getattribute__"}) {
+  for (const char* name :
+       {"__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "__contains__",
+        "__eq__",      "__missing__", "keys",        "values",   "items",   "get",
+        "pop",         "popitem",     "setdefault",  "update",   "clear",   "__getattribute__",
+        "__bool__",    "__hash__",    "__ne__",      "__or__",   "__ror__", "__ior__",
+        "__reversed__"}) {
     if (!inheritsFrom(type, name, &PyDict_Type)) return false;
   }
   return true;
 }
 
+namespace {
+
+// Functions of C are equal where they belong to the same object, and those of a module are one.
+bool isModuleFunction(PyObject* object) {
+  return object && PyCFunction_CheckExact(object) &&
+         (!PyCFunction_GET_SELF(object) || PyModule_Check(PyCFunction_GET_SELF(object)));
+}
+
+}  // namespace
+
 Object keyObject(Capture& capture, Variable* key) {
   capture.use(key);
-  if (PyObject* constant = key->constant()) return Object::share(constant);
+  if (PyObject* constant = key->constant()) {
+    if (PyObject_Hash(constant) == -1) capture.raiseCurrent();
+    if (holdsNan(constant)) breakGraph("a NaN is a key");
+    return Object::share(constant);
+  }
   if (dynamic_cast<TupleVariable*>(key)) {
     Object whole = capture.objectFor(key);
     if (isConstant(whole.get())) return whole;
     breakGraph("a key that is a tuple of values that are not constants");
   }
+  if (auto* id = dynamic_cast<IdVariable*>(key)) {
+    if (!id->identity) {
+      id->identity =
+          Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+    }
+    return id->identity;
+  }
+  if (isModuleFunction(key->object.get())) return key->object;
   const hashfunc hash = key->type()->tp_hash;
+  if (!hash || hash == PyObject_HashNotImplemented) {
+    capture.raise(PyExc_TypeError, fmt::format("unhashable type: '{}'", key->type()->tp_name));
+  }
   if (hash != PyBaseObject_Type.tp_hash && !capture.world.isTensorType(key->type())) {
     breakGraph(fmt::format("{} is a key", describe(*key)));
   }
+  // Objects that are several keys now must not be one object in another call.
+  if (key->source) capture.guards.addDistinct(key->source);
   if (key->object) return key->object;
   if (!key->identity) {
     key->identity =
         Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
   }
   return key->identity;
+}
+
+PyTypeObject* DictVariable::defaultDictType() {
+  static PyObject* const found = libraryObject("collections", "defaultdict");
+  return reinterpret_cast<PyTypeObject*>(found);
+}
+
+Object DictVariable::keyOf(Capture& capture, Variable* key) {
+  Object found = keyObject(capture, key);
+  // A dict that exists has this object as a key, or lacks it, and says nothing of others.
+  if (owner(capture) && key->source && found.get() == key->object.get() &&
+      !isConstant(found.get())) {
+    capture.guards.add(key->source, {Check::Kind::kIdentity, found, 0, {}});
+  }
+  return found;
+}
+
+bool DictVariable::copiesItsClass() const {
+  return type_ == &PyDict_Type || type_ == &PyODict_Type || type_ == defaultDictType();
 }
 
 std::pair<Variable*, Variable*> pairOf(Capture& capture, Variable* element) {
@@ -107,6 +160,7 @@ DictVariable::Entry& DictVariable::add(PyObject* key, Variable* key_variable, Va
   if (!index_) index_ = Object::checked(PyDict_New());
   const Object number = Object::checked(PyLong_FromSize_t(entries_.size()));
   if (PyDict_SetItem(index_.get(), key, number.get()) < 0) throw PythonError();
+  size_ += value != nullptr;
   Entry& made = entries_.emplace_back();
   made.key = Object::share(key);
   made.key_variable = key_variable;
@@ -128,7 +182,9 @@ DictVariable::Entry* DictVariable::read(Capture& capture, PyObject* key) {
   }
   Source* const from = owner(capture);
   if (!value) {
-    if (from) capture.guards.add(from, {Check::Kind::kLacks, Object::share(key), 0, {}});
+    const auto lacks =
+        access_ == Access::kInstanceItem ? Check::Kind::kLacksOwn : Check::Kind::kLacks;
+    if (from) capture.guards.add(from, {lacks, Object::share(key), 0, {}});
     return nullptr;
   }
   Source* const place = from ? capture.guards.child(from, access_, 0, key) : nullptr;
@@ -144,6 +200,7 @@ void DictVariable::readAll(Capture& capture) {
   if (complete_) return;
   std::vector<Object> keys;
   if (access_ == Access::kInstanceItem) {
+    if (PyDict_Check(object.get())) breakGraph("all attributes of a dict");
     for (PyObject* name : instanceNames(object.get())) keys.push_back(Object::share(name));
   } else {
     const Object all = Object::checked(PySequence_List(object.get()));
@@ -198,6 +255,7 @@ void DictVariable::set(Capture& capture, PyObject* key, Variable* key_variable, 
   } else if (!entry->value) {
     entry->order = next_order_++;
   }
+  if (!entry->value) ++size_, ++changes_;
   entry->value = value;
   entry->changed = true;
   if (!entry->key_variable) entry->key_variable = key_variable;
@@ -207,6 +265,7 @@ bool DictVariable::erase(Capture& capture, PyObject* key) {
   Entry* const entry = read(capture, key);
   if (!entry || !entry->value) return false;
   noteChange(capture);
+  --size_, ++changes_;
   entry->value = nullptr;
   entry->changed = true;
   return true;
@@ -245,15 +304,32 @@ void DictVariable::clear(Capture& capture) {
     entry.changed |= entry.value != nullptr;
     entry.value = nullptr;
   }
+  changes_ += size_ != 0;
+  size_ = 0;
 }
 
 // ---- operations ----
 
+Variable* DictVariable::factory(Capture& capture) {
+  if (!object || type_ != defaultDictType()) return default_factory;
+  const Object name = Object::checked(PyUnicode_InternFromString("default_factory"));
+  const Object found = Object::checked(PyObject_GenericGetAttr(object.get(), name.get()));
+  Variable* const maker =
+      capture.use(capture.readChild(this, Access::kMember, 0, name.get(), found.get()));
+  return maker->constant() == Py_None ? nullptr : maker;
+}
+
+Variable* DictVariable::ownAttribute(Capture& capture, PyObject* name) {
+  if (type_ != defaultDictType() || !is(name, "default_factory")) return nullptr;
+  Variable* const maker = factory(capture);
+  return maker ? maker : capture.constant(Py_None);
+}
+
 Variable* DictVariable::item(Capture& capture, Variable* key) {
-  const Object at = keyObject(capture, key);
+  const Object at = keyOf(capture, key);
   if (Variable* found = find(capture, at.get())) return found;
-  if (default_factory) {
-    Variable* const made = callVariable(capture, default_factory, {});
+  if (Variable* const maker = factory(capture)) {
+    Variable* const made = callVariable(capture, maker, {});
     set(capture, at.get(), key, made);
     return made;
   }
@@ -261,21 +337,22 @@ Variable* DictVariable::item(Capture& capture, Variable* key) {
 }
 
 void DictVariable::setItem(Capture& capture, Variable* key, Variable* value) {
-  const Object at = keyObject(capture, key);
+  const Object at = keyOf(capture, key);
   if (value) return set(capture, at.get(), key, value);
   if (!erase(capture, at.get())) capture.raiseWith(PyExc_KeyError, {key});
 }
 
 int64_t DictVariable::length(Capture& capture) {
-  return static_cast<int64_t>(items(capture).size());
+  readAll(capture);
+  return size_;
 }
 
 Variable* DictVariable::iterate(Capture& capture) {
-  return capture.make<DictIterator>(this, DictIterator::What::kKeys);
+  return capture.make<DictIterator>(capture, this, DictIterator::What::kKeys);
 }
 
 bool DictVariable::contains(Capture& capture, Variable* element) {
-  return find(capture, keyObject(capture, element).get()) != nullptr;
+  return find(capture, keyOf(capture, element).get()) != nullptr;
 }
 
 void DictVariable::update(Capture& capture, const Arguments& given) {
@@ -296,7 +373,7 @@ void DictVariable::update(Capture& capture, const Arguments& given) {
 }
 
 Variable* DictVariable::pop(Capture& capture, const Arguments& given) {
-  const Object at = keyObject(capture, given.positional[0]);
+  const Object at = keyOf(capture, given.positional[0]);
   if (Variable* found = find(capture, at.get())) {
     erase(capture, at.get());
     return found;
@@ -305,42 +382,67 @@ Variable* DictVariable::pop(Capture& capture, const Arguments& given) {
   capture.raiseWith(PyExc_KeyError, {given.positional[0]});
 }
 
+Variable* DictVariable::popItem(Capture& capture, const Arguments& given) {
+  bool last = true;
+  if (!given.keywords.empty() || !given.positional.empty()) {
+    Variable* const asked = argument(given, 0, "last");
+    if (!isOrdered() || !asked || given.positional.size() + given.keywords.size() != 1) {
+      return nullptr;
+    }
+    last = truthOf(capture, asked);
+  }
+  const auto all = items(capture);
+  if (all.empty()) {
+    capture.raise(PyExc_KeyError,
+                  isOrdered() ? "dictionary is empty" : "popitem(): dictionary is empty");
+  }
+  const auto [key, value] = last ? all.back() : all.front();
+  erase(capture, keyOf(capture, key).get());
+  return capture.make<TupleVariable>(std::vector<Variable*>{key, value}, &PyTuple_Type);
+}
+
+// All entries are set again, so that their order holds for a dict that existed.
+void DictVariable::moveToEnd(Capture& capture, const Arguments& given) {
+  Variable* const key = argument(given, 0, "key");
+  Variable* const last = argument(given, 1, "last");
+  if (!key || given.positional.size() + given.keywords.size() > 2) {
+    breakGraph("move_to_end() with arguments that do not fit");
+  }
+  const bool to_end = !last || truthOf(capture, last);
+  const Object at = keyOf(capture, key);
+  readAll(capture);
+  Entry* const moved = read(capture, at.get());
+  if (!moved || !moved->value) capture.raiseWith(PyExc_KeyError, {key});
+  noteChange(capture);
+  ++changes_;
+  moved->order = to_end ? next_order_++ : --first_order_;
+  for (Entry& entry : entries_) entry.moved = entry.changed = true;
+}
+
 Variable* DictVariable::callMethod(Capture& capture, const std::string& name,
                                    const Arguments& given) {
   const size_t count = given.positional.size();
   const auto none = [&] { return capture.constant(Py_None); };
   using What = DictIterator::What;
   if (name == "update") return update(capture, given), none();
-  if (name == "move_to_end" && count == 1 && given.keywords.empty()) {
-    const Object at = keyObject(capture, given.positional[0]);
-    Variable* const value = find(capture, at.get());
-    if (!value) capture.raiseWith(PyExc_KeyError, {given.positional[0]});
-    erase(capture, at.get());
-    return set(capture, at.get(), given.positional[0], value), none();
-  }
+  if (isOrdered() && name == "move_to_end") return moveToEnd(capture, given), none();
+  if (name == "popitem") return popItem(capture, given);
   if (!given.keywords.empty()) return nullptr;
   if (name == "get" && (count == 1 || count == 2)) {
-    Variable* const found = find(capture, keyObject(capture, given.positional[0]).get());
+    Variable* const found = find(capture, keyOf(capture, given.positional[0]).get());
     return found ? found : count == 2 ? given.positional[1] : none();
   }
   if (name == "setdefault" && (count == 1 || count == 2)) {
-    const Object at = keyObject(capture, given.positional[0]);
+    const Object at = keyOf(capture, given.positional[0]);
     if (Variable* found = find(capture, at.get())) return found;
     Variable* const value = count == 2 ? given.positional[1] : none();
     return set(capture, at.get(), given.positional[0], value), value;
   }
   if (name == "pop" && (count == 1 || count == 2)) return pop(capture, given);
-  if (name == "popitem" && count == 0) {
-    const auto all = items(capture);
-    if (all.empty()) capture.raise(PyExc_KeyError, "popitem(): dictionary is empty");
-    erase(capture, keyObject(capture, all.back().first).get());
-    return capture.make<TupleVariable>(std::vector<Variable*>{all.back().first, all.back().second},
-                                       &PyTuple_Type);
-  }
   if (name == "clear" && count == 0) return clear(capture), none();
-  if (name == "copy" && count == 0) {
-    auto* made = capture.make<DictVariable>(type_);
-    made->default_factory = default_factory;
+  if ((name == "copy" || (name == "__copy__" && type_ == defaultDictType())) && count == 0) {
+    auto* made = capture.make<DictVariable>(copiesItsClass() ? type_ : &PyDict_Type);
+    made->default_factory = factory(capture);
     for (const auto& [key, value] : items(capture)) made->setItem(capture, key, value);
     return made;
   }

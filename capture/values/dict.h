@@ -16,6 +16,7 @@ class DictVariable : public Variable {
 
   PyTypeObject* type() const override { return type_; }
   void guard(Capture& capture) override;
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
   Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
   Variable* item(Capture& capture, Variable* key) override;
   void setItem(Capture& capture, Variable* key, Variable* value) override;
@@ -24,8 +25,7 @@ class DictVariable : public Variable {
   Variable* iterate(Capture& capture) override;
   bool contains(Capture& capture, Variable* element) override;
   int build(Builder& builder) override;
-  // Writes the effects of a dict that existed before.
-  void replay(Capture& capture, Builder& builder);
+  void replay(Capture& capture, Builder& builder) override;
 
   // Returns the value under the key, or null.
   Variable* find(Capture& capture, PyObject* key);
@@ -37,9 +37,19 @@ class DictVariable : public Variable {
   // Returns the entries of a dict that the program made, in their order.
   std::vector<std::pair<Object, Variable*>> entriesMade() const;
   void clear(Capture& capture);
+  // Returns the object that stands for a key in this dict, with the guards that it needs.
+  Object keyOf(Capture& capture, Variable* key);
+  // Returns whether the order counts in comparisons.
+  bool isOrdered() const { return PyType_IsSubtype(type_, &PyODict_Type) != 0; }
+  // Counts the changes of the keys, which iterators notice.
+  int64_t numChanges() const { return changes_; }
+  // Returns whether a copy is of the same class; else it is a plain dict.
+  bool copiesItsClass() const;
   void update(Capture& capture, const Arguments& given);
 
-  Variable* default_factory = nullptr;    // of a defaultdict
+  static PyTypeObject* defaultDictType();
+
+  Variable* default_factory = nullptr;    // of a defaultdict that the program makes
   PyTypeObject* attributes_of = nullptr;  // the class of the instance whose attributes these are
 
  private:
@@ -59,6 +69,10 @@ class DictVariable : public Variable {
   Source* owner(Capture& capture) const;
   void noteChange(Capture& capture);
   Variable* pop(Capture& capture, const Arguments& given);
+  Variable* popItem(Capture& capture, const Arguments& given);
+  void moveToEnd(Capture& capture, const Arguments& given);
+  // Returns the function that makes missing values, or null.
+  Variable* factory(Capture& capture);
 
   PyTypeObject* type_;
   Access access_ = Access::kDictItem;
@@ -67,13 +81,16 @@ class DictVariable : public Variable {
   Object index_;  // dict: key -> number of the entry
   bool complete_ = false;
   int64_t next_order_ = 0;
+  int64_t first_order_ = 0;
+  int64_t changes_ = 0;
+  int64_t size_ = 0;  // of the entries that are known and not deleted
 };
 
 // Returns whether instances of the class are dicts whose items and order no code of Python rules.
 bool behavesAsDict(PyTypeObject* type);
 
-// Returns the object that stands for a key in tables: the constant, or one for the identity. Breaks
-// the graph for keys whose hash only their class knows.
+// Returns the object that stands for a key in tables: the constant, or one for the identity, which
+// is not the one of any other key. Breaks the graph for keys whose hash only their class knows.
 Object keyObject(Capture& capture, Variable* key);
 
 // Returns a pair of each element of the iterable.

@@ -124,8 +124,31 @@ Variable* FunctionVariable::keywordDefaultOf(Capture& capture, PyObject* name) {
   }
   PyObject* const all = PyFunction_GET_KW_DEFAULTS(object.get());
   PyObject* const found = all ? PyDict_GetItemWithError(all, name) : nullptr;
-  if (!found) return nullptr;
+  if (!found) {
+    if (source) {
+      capture.guards.add(source, {Check::Kind::kLacksDefault, Object::share(name), 0, {}});
+    }
+    return nullptr;
+  }
   return capture.readChild(this, Access::kFunctionKeywordDefault, 0, name, found);
+}
+
+int FunctionVariable::numDefaults(Capture& capture) {
+  if (!object) {
+    auto* const all = defaults ? dynamic_cast<TupleVariable*>(defaults) : nullptr;
+    return all ? static_cast<int>(all->size()) : 0;
+  }
+  defaultOf(capture, -1, 0);  // guards the number
+  PyObject* const all = PyFunction_GET_DEFAULTS(object.get());
+  return all ? static_cast<int>(PyTuple_GET_SIZE(all)) : 0;
+}
+
+std::string FunctionVariable::nameForErrors(Capture& capture) {
+  const Object text = Object::checked(PyUnicode_InternFromString("__qualname__"));
+  PyObject* const name = capture.use(getAttribute(capture, this, text.get()))->constant();
+  const char* const utf8 = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  if (!utf8) breakGraph("an error of a function without a name");
+  return utf8;
 }
 
 int FunctionVariable::numCells() const {

@@ -18,7 +18,7 @@ class CellVariable : public Variable {
   void guard(Capture& capture) override;
   Variable* ownAttribute(Capture& capture, PyObject* name) override;
   int build(Builder& builder) override;
-  void replay(Capture& capture, Builder& builder);
+  void replay(Capture& capture, Builder& builder) override;
 
   // Returns the contents, or null if the cell is empty.
   Variable* contents(Capture& capture);
@@ -52,7 +52,12 @@ class FunctionVariable : public Variable {
   DictVariable* builtins(Capture& capture);
   // Returns the default of positional parameter `index` of `count`, or null.
   Variable* defaultOf(Capture& capture, int index, int count);
+  // Returns the default of a keyword, or null; guards that there is none.
   Variable* keywordDefaultOf(Capture& capture, PyObject* name);
+  // Returns the number of defaults of positional parameters.
+  int numDefaults(Capture& capture);
+  // Returns the qualified name, as errors show it.
+  std::string nameForErrors(Capture& capture);
   Variable* closureCell(Capture& capture, int index);
   int numCells() const;
   // The attributes of the function's own dict.

@@ -94,8 +94,12 @@ Variable* GeneratorVariable::callMethod(Capture& capture, const std::string& nam
     return orStop(send(capture, given.positional[0]));
   }
   if (name == "__next__" && given.positional.empty()) return orStop(next(capture));
-  if (name == "throw" && given.positional.size() == 1) {
-    Variable* exception = capture.use(given.positional[0]);
+  const size_t count = given.positional.size();
+  // With three arguments: the class, the exception, and the traceback that it has.
+  const bool whole = count == 3 && given.positional[2]->type() == &PyTraceBack_Type &&
+                     isA(given.positional[1], PyExc_BaseException);
+  if (name == "throw" && (count == 1 || whole)) {
+    Variable* exception = capture.use(given.positional[whole ? 1 : 0]);
     if (auto* type = dynamic_cast<ClassVariable*>(exception)) exception = type->call(capture, {});
     if (!isA(exception, PyExc_BaseException)) return nullptr;
     return orStop(throwInto(capture, exception));

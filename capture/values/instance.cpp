@@ -78,24 +78,15 @@ void InstanceVariable::setAttribute(Capture& capture, PyObject* name, Variable* 
   const char* const method = value ? "__setattr__" : "__delattr__";
   const Object text = Object::checked(PyUnicode_InternFromString(method));
   PyObject* const own = findTypeItem(type_, text.get());
-  if (own == findTypeItem(&PyBaseObject_Type, text.get())) return setPlainly(capture, name, value);
-  std::vector<Variable*> given{capture.constant(name)};
-  if (value) given.push_back(value);
-  if (!callSpecial(capture, method, std::move(given))) Variable::setAttribute(capture, name, value);
-}
-
-Variable* InstanceVariable::callSpecial(Capture& capture, const char* name,
-                                        std::vector<Variable*> given) {
-  const Object text = Object::checked(PyUnicode_InternFromString(name));
-  PyObject* const found = findTypeItem(type_, text.get());
-  if (!found || found == Py_None) return nullptr;
-  Variable* const bound = bindAttribute(capture, found, this, type_);
-  return callVariable(capture, bound, {std::move(given), {}});
+  if (own == findTypeItem(&PyBaseObject_Type, text.get()) ||
+      type_->tp_setattro == PyObject_GenericSetAttr) {
+    return setPlainly(capture, name, value);
+  }
+  Variable::setAttribute(capture, name, value);
 }
 
 Variable* InstanceVariable::call(Capture& capture, const Arguments& given) {
-  const Object text = Object::checked(PyUnicode_InternFromString("__call__"));
-  PyObject* const found = findTypeItem(type_, text.get());
+  PyObject* const found = specialMethod(*this, "__call__");
   if (!found) {
     capture.raise(PyExc_TypeError, fmt::format("'{}' object is not callable", type_->tp_name));
   }
@@ -120,19 +111,46 @@ Variable* InstanceVariable::callMethod(Capture& capture, const std::string& name
     if (!attribute) return nullptr;
     return getPlainly(capture, this, attribute);
   }
+  if (name == "__reduce_ex__" && given.positional.size() == 1) return reduced(capture, given);
   if (name == "__init__") return capture.constant(Py_None);
   if (name == "__init_subclass__") return capture.constant(Py_None);
   return nullptr;
 }
 
+// The parts that copies are made of, as object.__reduce_ex__ tells them.
+Variable* InstanceVariable::reduced(Capture& capture, const Arguments& given) {
+  constexpr int kNewest = 4;
+  PyObject* const protocol = given.positional[0]->constant();
+  if (!protocol || !PyLong_CheckExact(protocol) || PyLong_AsLong(protocol) != kNewest) {
+    return nullptr;
+  }
+  for (const char* name : {"__reduce__", "__getstate__"}) {
+    const Object text = Object::checked(PyUnicode_InternFromString(name));
+    if (specialMethod(*this, name) != findTypeItem(&PyBaseObject_Type, text.get())) return nullptr;
+  }
+  if (specialMethod(*this, "__getnewargs__") || specialMethod(*this, "__getnewargs_ex__") ||
+      specialMethod(*this, "__slots__") || type_->tp_dictoffset == 0) {
+    return nullptr;
+  }
+  Variable* const none = capture.constant(Py_None);
+  Variable* const type = capture.pinned(reinterpret_cast<PyObject*>(type_));
+  Variable* const state = attributes(capture)->length(capture) == 0 ? none : attributes_;
+  return capture.make<TupleVariable>(
+      std::vector<Variable*>{
+          capture.pinned(libraryObject("copyreg", "__newobj__")),
+          capture.make<TupleVariable>(std::vector<Variable*>{type}, &PyTuple_Type), state, none,
+          none},
+      &PyTuple_Type);
+}
+
 Variable* InstanceVariable::item(Capture& capture, Variable* key) {
-  if (Variable* found = callSpecial(capture, "__getitem__", {key})) return found;
+  if (Variable* found = callSpecial(capture, this, "__getitem__", {key})) return found;
   capture.raise(PyExc_TypeError, fmt::format("'{}' object is not subscriptable", type_->tp_name));
 }
 
 void InstanceVariable::setItem(Capture& capture, Variable* key, Variable* value) {
-  if (value ? callSpecial(capture, "__setitem__", {key, value})
-            : callSpecial(capture, "__delitem__", {key})) {
+  if (value ? callSpecial(capture, this, "__setitem__", {key, value})
+            : callSpecial(capture, this, "__delitem__", {key})) {
     return;
   }
   capture.raise(PyExc_TypeError, fmt::format("'{}' object {}", type_->tp_name,
@@ -141,7 +159,7 @@ void InstanceVariable::setItem(Capture& capture, Variable* key, Variable* value)
 }
 
 int64_t InstanceVariable::length(Capture& capture) {
-  Variable* const found = callSpecial(capture, "__len__");
+  Variable* const found = callSpecial(capture, this, "__len__");
   if (!found) {
     capture.raise(PyExc_TypeError, fmt::format("object of type '{}' has no len()", type_->tp_name));
   }
@@ -151,21 +169,19 @@ int64_t InstanceVariable::length(Capture& capture) {
 }
 
 bool InstanceVariable::truth(Capture& capture) {
-  if (Variable* found = callSpecial(capture, "__bool__")) return truthOf(capture, found);
-  const Object text = Object::checked(PyUnicode_InternFromString("__len__"));
-  return findTypeItem(type_, text.get()) ? length(capture) != 0 : true;
+  if (Variable* found = callSpecial(capture, this, "__bool__")) return truthOf(capture, found);
+  return specialMethod(*this, "__len__") ? length(capture) != 0 : true;
 }
 
 Variable* InstanceVariable::iterate(Capture& capture) {
-  if (Variable* found = callSpecial(capture, "__iter__")) return found;
-  const Object text = Object::checked(PyUnicode_InternFromString("__getitem__"));
-  if (findTypeItem(type_, text.get())) return capture.make<ItemIterator>(this);
+  if (Variable* found = callSpecial(capture, this, "__iter__")) return found;
+  if (specialMethod(*this, "__getitem__")) return capture.make<ItemIterator>(this);
   capture.raise(PyExc_TypeError, fmt::format("'{}' object is not iterable", type_->tp_name));
 }
 
 Variable* InstanceVariable::next(Capture& capture) {
   try {
-    Variable* const found = callSpecial(capture, "__next__");
+    Variable* const found = callSpecial(capture, this, "__next__");
     if (!found) {
       capture.raise(PyExc_TypeError, fmt::format("'{}' object is not an iterator", type_->tp_name));
     }
@@ -180,15 +196,12 @@ Variable* InstanceVariable::next(Capture& capture) {
 }
 
 bool InstanceVariable::contains(Capture& capture, Variable* element) {
-  if (Variable* found = callSpecial(capture, "__contains__", {element})) {
+  if (Variable* found = callSpecial(capture, this, "__contains__", {element})) {
     return truthOf(capture, found);
   }
   Variable* const iterator = iterate(capture);
   while (Variable* each = nextOf(capture, iterator)) {
-    if (isSame(capture, each, element) ||
-        truthOf(capture, compare(capture, Py_EQ, each, element))) {
-      return true;
-    }
+    if (isEqual(capture, each, element)) return true;
   }
   return false;
 }
@@ -253,6 +266,11 @@ void ExceptionVariable::setAttribute(Capture& capture, PyObject* name, Variable*
     context = value;
     return;
   }
+  if (is(name, "__traceback__")) {
+    auto* const traceback = value ? dynamic_cast<TracebackVariable*>(value) : nullptr;
+    if (!traceback) breakGraph("the traceback of an exception is set");
+    return traceback->restore(this);
+  }
   InstanceVariable::setAttribute(capture, name, value);
 }
 
@@ -287,6 +305,17 @@ int ExceptionVariable::build(Builder& builder) {
     builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);
   }
   return made;
+}
+
+int TracebackVariable::build(Builder&) {
+  breakGraph("the traceback of an exception is kept");
+}
+
+void TracebackVariable::restore(const ExceptionVariable* exception) {
+  if (!of_ || of_ != exception || of_->passed.size() < length_) {
+    breakGraph("the traceback of another exception is set");
+  }
+  of_->passed.resize(length_);
 }
 
 // ---- super ----

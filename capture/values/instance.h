@@ -32,7 +32,7 @@ class InstanceVariable : public Variable {
   Variable* next(Capture& capture) override;
   bool contains(Capture& capture, Variable* element) override;
   int build(Builder& builder) override;
-  void replay(Capture& capture, Builder& builder);
+  void replay(Capture& capture, Builder& builder) override;
 
   // The instance's own dict.
   DictVariable* attributes(Capture& capture);
@@ -42,8 +42,7 @@ class InstanceVariable : public Variable {
   Variable* member(Capture& capture, PyObject* name);
 
  protected:
-  // Calls the special method of the class, if there is one; null if there is none.
-  Variable* callSpecial(Capture& capture, const char* name, std::vector<Variable*> given = {});
+  Variable* reduced(Capture& capture, const Arguments& given);
 
   PyTypeObject* type_;
   DictVariable* attributes_ = nullptr;
@@ -82,6 +81,22 @@ class ExceptionVariable : public InstanceVariable {
   Variable* cause = nullptr;
   Variable* context = nullptr;
   bool suppress_context = false;
+};
+
+// The traceback of an exception, with the lines that it has passed until now.
+class TracebackVariable : public Variable {
+ public:
+  explicit TracebackVariable(Variable* of)
+      : of_(dynamic_cast<ExceptionVariable*>(of)), length_(of_ ? of_->passed.size() : 0) {}
+  PyTypeObject* type() const override { return &PyTraceBack_Type; }
+  bool truth(Capture&) override { return true; }
+  int build(Builder& builder) override;
+  // Makes it the exception's traceback again. Breaks the graph for other exceptions.
+  void restore(const ExceptionVariable* exception);
+
+ private:
+  ExceptionVariable* of_;  // null: an exception that existed
+  size_t length_;
 };
 
 // super(), bound to an object or a class.

@@ -96,21 +96,34 @@ int ConstantIterator::build(Builder& builder) {
 
 // ---- dicts ----
 
+DictIterator::DictIterator(Capture& capture, DictVariable* dict, What what)
+    : dict_(dict), what_(what), items_(dict->items(capture)), changes_(dict->numChanges()) {}
+
 PyTypeObject* DictIterator::type() const {
-  return iteratorType(Object::checked(PyDict_New()), methodOf(what_));
+  const Object empty =
+      Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(dict_->type())));
+  return iteratorType(empty, methodOf(what_));
 }
 
 Variable* DictIterator::next(Capture& capture) {
-  if (!begun_) {
-    items_ = dict_->items(capture);
-    begun_ = true;
+  if (ended_) return nullptr;
+  if (dict_->numChanges() != changes_) {
+    if (dict_->isOrdered()) {
+      capture.raise(PyExc_RuntimeError, "OrderedDict mutated during iteration");
+    }
+    if (dict_->length(capture) != static_cast<int64_t>(items_.size())) {
+      capture.raise(PyExc_RuntimeError, "dictionary changed size during iteration");
+    }
+    breakGraph("keys are replaced while a dict is iterated over");
   }
-  if (at_ >= items_.size()) return nullptr;
-  if (dict_->length(capture) != static_cast<int64_t>(items_.size())) {
-    capture.raise(PyExc_RuntimeError, "dictionary changed size during iteration");
+  if (at_ >= items_.size()) {
+    ended_ = true;
+    return nullptr;
   }
   auto item = items_[at_++];
-  if (Variable* now = dict_->find(capture, keyObject(capture, item.first).get())) item.second = now;
+  if (Variable* now = dict_->find(capture, dict_->keyOf(capture, item.first).get())) {
+    item.second = now;
+  }
   return elementOf(capture, what_, item);
 }
 
@@ -136,7 +149,7 @@ PyTypeObject* DictView::type() const {
 }
 
 Variable* DictView::iterate(Capture& capture) {
-  return capture.make<DictIterator>(dict_, what_);
+  return capture.make<DictIterator>(capture, dict_, what_);
 }
 
 int64_t DictView::length(Capture& capture) {
@@ -147,10 +160,7 @@ bool DictView::contains(Capture& capture, Variable* element) {
   if (what_ == DictIterator::What::kKeys) return dict_->contains(capture, element);
   Variable* const iterator = iterate(capture);
   while (Variable* each = nextOf(capture, iterator)) {
-    if (isSame(capture, each, element) ||
-        truthOf(capture, compare(capture, Py_EQ, each, element))) {
-      return true;
-    }
+    if (isEqual(capture, each, element)) return true;
   }
   return false;
 }
@@ -172,11 +182,9 @@ PyTypeObject* CombinedIterator::type() const {
     case Kind::kMap:
       return &PyMap_Type;
     case Kind::kFilter:
-      return &PyFilter_Type;
-    case Kind::kChain:
       break;
   }
-  return &PyMap_Type;
+  return &PyFilter_Type;
 }
 
 void CombinedIterator::checkLengths(Capture& capture, size_t ended) {
@@ -195,16 +203,7 @@ void CombinedIterator::checkLengths(Capture& capture, size_t ended) {
   }
 }
 
-Variable* CombinedIterator::nextChained(Capture& capture) {
-  for (; at_ < iterators_.size(); ++at_) {
-    iterators_[at_] = iterate_(capture, iterators_[at_]);
-    if (Variable* found = nextOf(capture, iterators_[at_])) return found;
-  }
-  return nullptr;
-}
-
 Variable* CombinedIterator::next(Capture& capture) {
-  if (kind_ == Kind::kChain) return nextChained(capture);
   for (;;) {
     capture.step();
     std::vector<Variable*> elements;

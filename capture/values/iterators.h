@@ -46,15 +46,16 @@ class ConstantIterator : public IteratorVariable {
 class DictIterator : public IteratorVariable {
  public:
   enum class What : uint8_t { kKeys, kValues, kItems };
-  DictIterator(DictVariable* dict, What what) : dict_(dict), what_(what) {}
+  DictIterator(Capture& capture, DictVariable* dict, What what);
   PyTypeObject* type() const override;
   Variable* next(Capture& capture) override;
 
  private:
   DictVariable* dict_;
   What what_;
-  bool begun_ = false;
   std::vector<std::pair<Variable*, Variable*>> items_;
+  int64_t changes_;
+  bool ended_ = false;
   size_t at_ = 0;
 };
 
@@ -91,7 +92,7 @@ class DictView : public Variable {
 // the iterators, or null to go on.
 class CombinedIterator : public IteratorVariable {
  public:
-  enum class Kind : uint8_t { kZip, kEnumerate, kMap, kFilter, kChain };
+  enum class Kind : uint8_t { kZip, kEnumerate, kMap, kFilter };
   CombinedIterator(Kind kind, std::vector<Variable*> iterators, Variable* function = nullptr,
                    bool strict = false)
       : kind_(kind), iterators_(std::move(iterators)), function_(function), strict_(strict) {}
@@ -101,14 +102,12 @@ class CombinedIterator : public IteratorVariable {
   int64_t count = 0;  // of enumerate
 
  private:
-  Variable* nextChained(Capture& capture);
   void checkLengths(Capture& capture, size_t ended);
 
   Kind kind_;
   std::vector<Variable*> iterators_;
   Variable* function_;
   bool strict_;
-  size_t at_ = 0;
 };
 
 }  // namespace wick::capture

@@ -11,10 +11,7 @@
 namespace wick::capture {
 
 PyTypeObject* PartialVariable::partialType() {
-  static PyObject* const found = [] {
-    const Object module = Object::checked(PyImport_ImportModule("functools"));
-    return Object::checked(PyObject_GetAttrString(module.get(), "partial")).leak();
-  }();
+  static PyObject* const found = libraryObject("functools", "partial");
   return reinterpret_cast<PyTypeObject*>(found);
 }
 
@@ -42,10 +39,31 @@ Variable* PartialVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (PyUnicode_CompareWithASCIIString(name, "args") == 0) {
     return capture.make<TupleVariable>(given_.positional, &PyTuple_Type);
   }
+  for (const auto& [own, value] : attributes_) {
+    if (PyUnicode_Compare(own.get(), name) == 0) return value;
+  }
   breakGraph("an attribute of a partial");
 }
 
+void PartialVariable::setAttribute(Capture& capture, PyObject* name, Variable* value) {
+  if (object || !value || is(name, "func") || is(name, "args") || is(name, "keywords")) {
+    return Variable::setAttribute(capture, name, value);
+  }
+  std::erase_if(attributes_,
+                [&](const auto& each) { return PyUnicode_Compare(each.first.get(), name) == 0; });
+  attributes_.emplace_back(Object::share(name), value);
+}
+
+Variable* PartialVariable::extended(Capture& capture, const Arguments& more) const {
+  if (object || !attributes_.empty()) return nullptr;
+  return capture.make<PartialVariable>(function_, joined(more));
+}
+
 Variable* PartialVariable::call(Capture& capture, const Arguments& given) {
+  return callVariable(capture, function_, joined(given));
+}
+
+Arguments PartialVariable::joined(const Arguments& given) const {
   Arguments all = given_;
   all.positional.insert(all.positional.end(), given.positional.begin(), given.positional.end());
   for (const auto& [name, value] : given.keywords) {
@@ -58,23 +76,18 @@ Variable* PartialVariable::call(Capture& capture, const Arguments& given) {
       all.keywords.emplace_back(name, value);
     }
   }
-  return callVariable(capture, function_, all);
+  return all;
 }
 
 int PartialVariable::build(Builder& builder) {
-  std::vector<int> arguments{builder.constant(reinterpret_cast<PyObject*>(type())),
-                             builder.build(function_)};
-  for (const int each : builder.buildAll(given_.positional)) arguments.push_back(each);
-  Object names;
-  if (!given_.keywords.empty()) {
-    names = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(given_.keywords.size())));
-    for (size_t i = 0; i < given_.keywords.size(); ++i) {
-      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
-                       Py_NewRef(given_.keywords[i].first.get()));
-      arguments.push_back(builder.build(given_.keywords[i].second));
-    }
+  Arguments all{{function_}, given_.keywords};
+  all.positional.insert(all.positional.end(), given_.positional.begin(), given_.positional.end());
+  const int made = builder.buildCall(builder.constant(reinterpret_cast<PyObject*>(type())), all);
+  builder.remember(this, made);
+  for (const auto& [name, value] : attributes_) {
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);
   }
-  return builder.make(StepKind::kCall, std::move(arguments), std::move(names));
+  return made;
 }
 
 }  // namespace wick::capture

@@ -16,15 +16,22 @@ class PartialVariable : public Variable {
   PyTypeObject* type() const override { return partialType(); }
   void guard(Capture& capture) override;
   Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  void setAttribute(Capture& capture, PyObject* name, Variable* value) override;
   Variable* call(Capture& capture, const Arguments& given) override;
   bool truth(Capture&) override { return true; }
   int build(Builder& builder) override;
 
+  // Returns a partial of the same function with more arguments; null where attributes may be lost.
+  Variable* extended(Capture& capture, const Arguments& more) const;
+
   static PyTypeObject* partialType();
 
  private:
+  Arguments joined(const Arguments& more) const;
+
   Variable* function_ = nullptr;
   Arguments given_;
+  std::vector<std::pair<Object, Variable*>> attributes_;  // that the program has set
 };
 
 }  // namespace wick::capture

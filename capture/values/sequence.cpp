@@ -100,9 +100,7 @@ Variable* SequenceVariable::iterate(Capture& capture) {
 
 int64_t SequenceVariable::find(Capture& capture, Variable* element, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < std::min(end, size()); ++i) {
-    Variable* const other = at(capture, i);
-    if (isSame(capture, other, element)) return i;
-    if (truthOf(capture, compare(capture, Py_EQ, other, element))) return i;
+    if (isEqual(capture, at(capture, i), element)) return i;
   }
   return -1;
 }
@@ -233,13 +231,7 @@ void ListVariable::extend(Capture& capture, Variable* iterable) {
 }
 
 void ListVariable::insert(Capture& capture, const Arguments& given) {
-  PyObject* const where = given.positional[0]->constant();
-  if (!where) breakGraph("list.insert() at an index that is no constant");
-  const Py_ssize_t index = capture.concretely([&] {
-    const Py_ssize_t found = PyNumber_AsSsize_t(where, PyExc_OverflowError);
-    if (found == -1 && PyErr_Occurred()) throw PythonError();
-    return found;
-  });
+  const int64_t index = integerOf(capture, given.positional[0]);
   const int64_t place = std::clamp<int64_t>(index < 0 ? index + size() : index, 0, size());
   auto& elements = changed(capture);
   elements.insert(elements.begin() + place, given.positional[1]);

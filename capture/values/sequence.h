@@ -61,8 +61,7 @@ class ListVariable : public SequenceVariable {
   Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
   void setItem(Capture& capture, Variable* key, Variable* value) override;
   int build(Builder& builder) override;
-  // Writes the effects of a list that existed before.
-  void replay(Capture& capture, Builder& builder);
+  void replay(Capture& capture, Builder& builder) override;
 
   void append(Capture& capture, Variable* element);
   void extend(Capture& capture, Variable* iterable);

@@ -2,120 +2,222 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
+#include "capture/values/dict.h"
 #include "capture/values/iterators.h"
+#include "capture/values/sequence.h"
 
 namespace wick::capture {
 namespace {
 
-Object constantElement(Capture& capture, Variable* element) {
-  Object found = capture.objectFor(element);
-  if (!isConstant(found.get())) breakGraph(fmt::format("{} in a set", describe(*element)));
-  return found;
+constexpr std::array kChanges{"add",
+                              "discard",
+                              "remove",
+                              "clear",
+                              "update",
+                              "intersection_update",
+                              "difference_update",
+                              "symmetric_difference_update",
+                              "pop"};
+// Methods whose argument is an element.
+constexpr std::array kOfElement{"add", "discard", "remove", "__contains__"};
+// Methods whose arguments are iterables of elements, or that have none.
+constexpr std::array kOfIterables{"clear",
+                                  "update",
+                                  "intersection_update",
+                                  "difference_update",
+                                  "symmetric_difference_update",
+                                  "pop",
+                                  "union",
+                                  "intersection",
+                                  "difference",
+                                  "symmetric_difference",
+                                  "isdisjoint",
+                                  "issubset",
+                                  "issuperset",
+                                  "copy",
+                                  "__copy__"};
+
+template <size_t kCount>
+bool isAmong(const std::array<const char*, kCount>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // The elements in the set's order.
-Object elementsOf(PyObject* set) {
+Object orderOf(PyObject* set) {
   return Object::checked(PySequence_Tuple(set));
 }
 
 }  // namespace
 
+SetVariable::SetVariable(Capture& capture, PyTypeObject* type,
+                         const std::vector<Variable*>& elements)
+    : type_(type) {
+  Object list = Object::checked(PyList_New(0));
+  for (Variable* each : elements) {
+    const Object key = keyObject(capture, each);
+    if (!isConstant(key.get())) objects_.try_emplace(key.get(), each);
+    if (PyList_Append(list.get(), key.get()) < 0) throw PythonError();
+  }
+  keys_ = capture.concretely([&] {
+    return Object::checked(type == &PySet_Type ? PySet_New(list.get())
+                                               : PyFrozenSet_New(list.get()));
+  });
+}
+
 void SetVariable::guard(Capture& capture) {
   if (!source) return;
   capture.guards.add(
       source, {Check::Kind::kType, Object::share(reinterpret_cast<PyObject*>(type_)), 0, {}});
-  const Object elements = elementsOf(set_.get());
-  if (!isConstant(elements.get())) breakGraph("a set of values that are not constants");
+  const Object elements = orderOf(keys_.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
+    PyObject* const element = PyTuple_GET_ITEM(elements.get(), i);
+    if (isConstant(element)) continue;
+    // They live as long as their modules do.
+    if (!PyType_Check(element) && !PyFunction_Check(element) && !PyCFunction_Check(element)) {
+      breakGraph("a set of values that are not constants");
+    }
+    Variable* const pinned = capture.pinned(element);
+    objects_[keyObject(capture, pinned).get()] = pinned;
+  }
   capture.guards.add(source, {Check::Kind::kKeys, elements, 0, {}});
 }
 
 PyObject* SetVariable::constant() const {
-  return type_ == &PyFrozenSet_Type && !source ? set_.get() : nullptr;
+  return type_ == &PyFrozenSet_Type && !source && objects_.empty() ? keys_.get() : nullptr;
 }
 
 void SetVariable::change(Capture& capture) {
   if (type_ == &PyFrozenSet_Type) breakGraph("a frozenset is changed");
   // Others keep seeing the set as it was until the recipe runs.
-  if (source && !modified) set_ = Object::checked(PySet_New(set_.get()));
+  if (source && !modified) keys_ = Object::checked(PySet_New(keys_.get()));
   capture.modify(this);
 }
 
 void SetVariable::add(Capture& capture, Variable* element) {
-  const Object object = constantElement(capture, element);
+  const Object key = keyObject(capture, element);
   change(capture);
-  if (PySet_Add(set_.get(), object.get()) < 0) throw PythonError();
+  if (!isConstant(key.get())) objects_.try_emplace(key.get(), element);
+  if (PySet_Add(keys_.get(), key.get()) < 0) throw PythonError();
 }
 
 int64_t SetVariable::length(Capture&) {
-  return PySet_GET_SIZE(set_.get());
+  return PySet_GET_SIZE(keys_.get());
 }
 
 Variable* SetVariable::iterate(Capture& capture) {
+  if (!objects_.empty()) {
+    if (!source || modified) breakGraph("the order of a set of objects, which addresses decide");
+    std::vector<Variable*> elements;
+    const Object order = orderOf(keys_.get());
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); ++i) {
+      elements.push_back(capture.pinned(PyTuple_GET_ITEM(order.get(), i)));
+    }
+    return capture.make<ListVariable>(std::move(elements))->iterate(capture);
+  }
   return capture.make<ConstantIterator>(
-      Object::checked(PyObject_GetIter(elementsOf(set_.get()).get())));
+      Object::checked(PyObject_GetIter(orderOf(keys_.get()).get())));
 }
 
 bool SetVariable::contains(Capture& capture, Variable* element) {
-  const Object object = constantElement(capture, element);
+  // A set is looked up as the frozenset that is equal.
+  if (element->type() == &PySet_Type) breakGraph("a search for a set in a set");
+  const Object key = keyObject(capture, element);
   return capture.concretely([&] {
-    const int found = PySet_Contains(set_.get(), object.get());
+    const int found = PySet_Contains(keys_.get(), key.get());
     if (found < 0) throw PythonError();
     return found != 0;
   });
 }
 
+SetVariable* SetVariable::wrap(Capture& capture, Object keys, const Objects& objects) const {
+  auto* const made = capture.make<SetVariable>(std::move(keys));
+  for (const auto& [key, element] : objects) {
+    if (PySet_Contains(made->keys_.get(), key) > 0) made->objects_[key] = element;
+  }
+  return made;
+}
+
 Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
                                   const Arguments& given) {
-  if (!given.keywords.empty()) return nullptr;
+  if (type_ == &PyFrozenSet_Type && given.empty() && (name == "copy" || name == "__copy__")) {
+    return this;
+  }
+  const bool of_element = isAmong(kOfElement, name);
+  if (!given.keywords.empty() || !(of_element || isAmong(kOfIterables, name))) return nullptr;
+  if (of_element && given.positional.size() != 1) return nullptr;
+  if (name == "pop" && !objects_.empty()) breakGraph("set.pop() of a set of objects");
+  Objects all = objects_;
   std::vector<Object> kept;
-  std::vector<PyObject*> objects{nullptr};
+  std::vector<PyObject*> arguments{nullptr};
   for (Variable* each : given.positional) {
-    // Iterables of constants are taken as tuples.
     capture.use(each);
-    if (auto* other = dynamic_cast<SetVariable*>(each)) {
-      kept.push_back(other->set_);
+    auto* other = dynamic_cast<SetVariable*>(each);
+    if (of_element) {
+      if (other) breakGraph(fmt::format("{}.{}() of a set", type_->tp_name, name));
+      kept.push_back(keyObject(capture, each));
+      if (!isConstant(kept.back().get())) all.try_emplace(kept.back().get(), each);
+    } else if (other) {
+      kept.push_back(other->keys_);
+      all.insert(other->objects_.begin(), other->objects_.end());
     } else {
-      kept.push_back(capture.objectFor(each));
+      // The elements are taken in their order, as those of any iterable.
+      Object list = Object::checked(PyList_New(0));
+      for (Variable* element : elementsOf(capture, each)) {
+        const Object key = keyObject(capture, element);
+        if (!isConstant(key.get())) all.try_emplace(key.get(), element);
+        if (PyList_Append(list.get(), key.get()) < 0) throw PythonError();
+      }
+      kept.push_back(std::move(list));
     }
-    if (PyList_CheckExact(kept.back().get())) {
-      kept.back() = Object::checked(PySequence_Tuple(kept.back().get()));
-    }
-    if (!isConstant(kept.back().get()) && !PyAnySet_Check(kept.back().get())) {
-      breakGraph(fmt::format("{}.{}() with values that are not constants", type_->tp_name, name));
-    }
-    objects.push_back(kept.back().get());
+    arguments.push_back(kept.back().get());
   }
-  static constexpr const char* kChanges[] = {"add",
-                                             "discard",
-                                             "remove",
-                                             "clear",
-                                             "update",
-                                             "intersection_update",
-                                             "difference_update",
-                                             "symmetric_difference_update",
-                                             "pop"};
-  for (const char* each : kChanges) {
-    if (name == each) change(capture);
-  }
-  objects[0] = set_.get();
-  return capture.concretely([&]() -> Variable* {
+  const bool changes = isAmong(kChanges, name);
+  if (changes) change(capture);
+  arguments[0] = keys_.get();
+  const Object result = capture.concretely([&] {
     const Object text = Object::checked(PyUnicode_FromString(name.c_str()));
-    return wrapComputed(capture, Object::checked(PyObject_VectorcallMethod(
-                                     text.get(), objects.data(), objects.size(), nullptr)));
+    return Object::checked(
+        PyObject_VectorcallMethod(text.get(), arguments.data(), arguments.size(), nullptr));
   });
+  if (changes) objects_ = wrap(capture, keys_, all)->objects_;
+  if (PyAnySet_Check(result.get())) return wrap(capture, result, all);
+  return wrapComputed(capture, result);
+}
+
+Variable* SetVariable::operate(Capture& capture, std::string_view name, bool in_place,
+                               Variable* right) {
+  const char* const method = name == "or"    ? "union"
+                             : name == "and" ? "intersection"
+                             : name == "sub" ? "difference"
+                             : name == "xor" ? "symmetric_difference"
+                                             : nullptr;
+  if (!method || !dynamic_cast<SetVariable*>(right)) return nullptr;
+  if (!in_place || type_ == &PyFrozenSet_Type) return callMethod(capture, method, {{right}, {}});
+  callMethod(capture, name == "or" ? "update" : std::string(method) + "_update", {{right}, {}});
+  return this;
+}
+
+std::vector<int> SetVariable::buildElements(Builder& builder) const {
+  const Object elements = orderOf(keys_.get());
+  std::vector<int> parts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
+    PyObject* const key = PyTuple_GET_ITEM(elements.get(), i);
+    const auto object = objects_.find(key);
+    parts.push_back(object == objects_.end() ? builder.constant(key)
+                                             : builder.build(object->second));
+  }
+  return parts;
 }
 
 int SetVariable::build(Builder& builder) {
-  const Object elements = elementsOf(set_.get());
-  std::vector<int> parts;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
-    parts.push_back(builder.constant(PyTuple_GET_ITEM(elements.get(), i)));
-  }
-  const int made = builder.make(StepKind::kSet, std::move(parts));
+  const int made = builder.make(StepKind::kSet, buildElements(builder));
   if (type_ == &PySet_Type) return made;
   return builder.make(StepKind::kCall,
                       {builder.constant(reinterpret_cast<PyObject*>(type_)), made});
@@ -123,10 +225,7 @@ int SetVariable::build(Builder& builder) {
 
 void SetVariable::replay(Capture&, Builder& builder) {
   std::vector<int> parts{builder.build(this)};
-  const Object elements = elementsOf(set_.get());
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
-    parts.push_back(builder.constant(PyTuple_GET_ITEM(elements.get(), i)));
-  }
+  for (const int each : buildElements(builder)) parts.push_back(each);
   builder.effect(StepKind::kReplaceSet, std::move(parts));
 }
 

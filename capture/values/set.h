@@ -1,5 +1,7 @@
-// Sets of constants.
+// Sets of constants, and of objects that are equal to themselves alone.
 #pragma once
+
+#include <unordered_map>
 
 #include "capture/values/variable.h"
 
@@ -8,7 +10,9 @@ namespace wick::capture {
 class SetVariable : public Variable {
  public:
   // A set that exists if a source is set afterwards, else one that was computed just now.
-  explicit SetVariable(Object set) : type_(Py_TYPE(set.get())), set_(std::move(set)) {}
+  explicit SetVariable(Object keys) : type_(Py_TYPE(keys.get())), keys_(std::move(keys)) {}
+  // A set that the program makes.
+  SetVariable(Capture& capture, PyTypeObject* type, const std::vector<Variable*>& elements);
 
   PyTypeObject* type() const override { return type_; }
   void guard(Capture& capture) override;
@@ -18,17 +22,26 @@ class SetVariable : public Variable {
   bool truth(Capture& capture) override { return length(capture) != 0; }
   Variable* iterate(Capture& capture) override;
   bool contains(Capture& capture, Variable* element) override;
+  Variable* operate(Capture& capture, std::string_view name, bool in_place,
+                    Variable* right) override;
   int build(Builder& builder) override;
-  void replay(Capture& capture, Builder& builder);
+  void replay(Capture& capture, Builder& builder) override;
 
-  PyObject* set() const { return set_.get(); }
+  // Returns a set of the objects that stand for the elements, as they do for keys of dicts.
+  PyObject* keys() const { return keys_.get(); }
+  bool holdsConstantsOnly() const { return objects_.empty(); }
   void add(Capture& capture, Variable* element);
 
  private:
+  using Objects = std::unordered_map<PyObject*, Variable*>;
   void change(Capture& capture);
+  std::vector<int> buildElements(Builder& builder) const;
+  // Returns a new set with the keys, which `objects` may hold.
+  SetVariable* wrap(Capture& capture, Object keys, const Objects& objects) const;
 
   PyTypeObject* type_;
-  Object set_;
+  Object keys_;
+  Objects objects_;  // the elements that are no constants, by their keys
 };
 
 }  // namespace wick::capture

@@ -65,4 +65,8 @@ bool Variable::contains(Capture&, Variable*) {
   breakGraph(fmt::format("a search in {}", describe(*this)));
 }
 
+void Variable::replay(Capture&, Builder&) {
+  breakGraph(fmt::format("{} was changed", describe(*this)));
+}
+
 }  // namespace wick::capture

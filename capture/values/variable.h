@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,13 +58,22 @@ class Variable {
   // Returns the next element of an iterator, or null at its end.
   virtual Variable* next(Capture&);
   virtual bool contains(Capture&, Variable* element);
+  // Returns the result of an operator of the built-in class with this as the left operand; null
+  // where the kind does not know it. `name` is that of the special method without underscores.
+  virtual Variable* operate(Capture&, std::string_view /*name*/, bool /*in_place*/,
+                            Variable* /*right*/) {
+    return nullptr;
+  }
 
   // Returns the register of the object in the recipe. Called for variables without a source.
   virtual int build(Builder&) = 0;
+  // Writes the effects of an object that existed before. Called for variables that were modified.
+  virtual void replay(Capture&, Builder&);
 
   Source* source = nullptr;  // null: made during the capture
   Object object;             // at the time of the capture, if it existed before
   Object identity;           // stands for the variable as a key of tables
+  Variable* id = nullptr;    // the number that id() gives, once it was asked for
   int64_t born = -1;         // the step of the root frame that made it
   bool used = false;
   bool modified = false;

@@ -92,7 +92,7 @@ def endless_iterators(x):
     return x * counted[-1], cycled, list(itertools.repeat(x, 2)), list(itertools.islice(range(10), 1, 8, 3))
 
 
-@program(lambda: (torch.randn(3), [3, 1, 2]))
+@program(lambda: (torch.randn(3), [3, 1, 2]), graphs=0, breaks="it computes no tensor")
 def finite_iterators(x, items):
     a, b = itertools.tee(items)
     groups = [(k, list(g)) for k, g in itertools.groupby([1, 1, 2, 3, 3], key=lambda n: n % 2)]

@@ -27,12 +27,12 @@ def methods_of_strings(x, s):
             s.title(), s.zfill(13), s.rsplit("o", 1), s.removeprefix("He"))
 
 
-@program(given((3,), "abcdef"))
+@program(given((3,), "abcdef"), graphs=0, breaks="it computes no tensor")
 def strings_as_sequences(x, s):
     return x, s[0], s[-1], s[1:4], s[::-1], "c" in s, "z" not in s, s + "g", s * 2, len(s), list(s), sorted(s, reverse=True), s < "b"
 
 
-@program(given((3,), 3, 1.5))
+@program(given((3,), 3, 1.5), graphs=0, breaks="it computes no tensor")
 def formats_of_old(x, n, a):
     return x, "%d items, %s, %.1f%%" % (n, "x", a), "%5s|" % "ab", "{0} {name} {0}".format(n, name=a), "{:>{w}}".format(n, w=6)
 
@@ -81,7 +81,7 @@ def text_built_in_a_loop(x):
     return x, text
 
 
-@program(given((2,), {"n": 3}))
+@program(given((2,), {"n": 3}), graphs=0, breaks="it computes no tensor")
 def f_string_with_expressions(x, d):
     return x, f"{d['n'] * 2} {[i for i in range(3)]} {(lambda v: v + 1)(2)} {{}} {d!r:>12}"
 
@@ -110,7 +110,7 @@ def translation_tables(x):
     return x + 1, "aabb".translate(table), "a,b;c".replace(";", ",").split(","), " a ".strip().join("--")
 
 
-@program(given((2,)))
+@program(given((2,)), graphs=0, breaks="it computes no tensor")
 def adjacent_and_raw_strings(x):
     return x, "a" "b" f"{1}" r"\n", """two
 lines""", "tab\tend", "\N{BULLET}"

@@ -1,0 +1,23 @@
+#include "capture/values/identity.h"
+
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+
+namespace wick::capture {
+
+int IdVariable::build(Builder& builder) {
+  return builder.make(StepKind::kCall, {builder.constant(builtinNamed("id")), builder.build(of_)});
+}
+
+Variable* idOf(Capture& capture, Variable* variable) {
+  capture.use(variable);
+  if (!variable->id) {
+    // Objects that are several now must not be one object in another call.
+    if (variable->source && !variable->constant()) capture.guards.addDistinct(variable->source);
+    variable->id = capture.make<IdVariable>(variable);
+  }
+  return variable->id;
+}
+
+}  // namespace wick::capture

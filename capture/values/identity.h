@@ -1,0 +1,25 @@
+// The numbers that id() gives. Nothing is known of them but that no two objects share one.
+#pragma once
+
+#include "capture/values/variable.h"
+
+namespace wick::capture {
+
+class IdVariable : public Variable {
+ public:
+  explicit IdVariable(Variable* of) : of_(of) {}
+
+  PyTypeObject* type() const override { return &PyLong_Type; }
+  bool truth(Capture&) override { return true; }
+  int build(Builder& builder) override;
+
+  Variable* of() const { return of_; }
+
+ private:
+  Variable* of_;
+};
+
+// Returns the id of the variable's object, one variable for each.
+Variable* idOf(Capture& capture, Variable* variable);
+
+}  // namespace wick::capture

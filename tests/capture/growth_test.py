@@ -1,0 +1,81 @@
+"""The time of a capture grows with the size of the program, not with its square."""
+
+import gc
+import time
+import unittest
+
+import wick
+import wick.compiler
+from wick import torch
+
+X = torch.tensor([1.0, 2.0])
+
+
+class Part:
+    def __init__(self, n):
+        self.n = n
+
+
+def many_attributes(x, parts):
+    total = 0
+    for part in parts:
+        total += part.n
+    return x + total
+
+
+def many_keys(x, table):
+    total = 0
+    for key in table:
+        total += table[key]
+    return x + total
+
+
+def many_objects_as_keys(x, parts):
+    seen = {}
+    for part in parts:
+        seen[part] = len(seen)
+    return x + len(seen)
+
+
+def many_elements_of_a_deque(x, items):
+    total = 0
+    for n in items:
+        total += n
+    return x + total
+
+
+def time_of(function, argument):
+    wick.compiler.reset()
+    compiled = wick.compile(function)
+    gc.collect()
+    start = time.process_time()
+    compiled(X, argument)
+    return time.process_time() - start
+
+
+class Growth(unittest.TestCase):
+    def check(self, function, make):
+        """Both sizes in turns, so that a busy machine slows both; the quickest of each counts."""
+        small, large = make(1000), make(8000)
+        times = [(time_of(function, small), time_of(function, large)) for _ in range(4)]
+        ratio = min(t for _, t in times) / min(t for t, _ in times)
+        # Eight times the size: a square would be 64.
+        self.assertLess(ratio, 24, f"{function.__name__}: {times}")
+
+    def test_attributes(self):
+        self.check(many_attributes, lambda n: [Part(i) for i in range(n)])
+
+    def test_keys(self):
+        self.check(many_keys, lambda n: {f"k{i}": i for i in range(n)})
+
+    def test_objects_as_keys(self):
+        self.check(many_objects_as_keys, lambda n: [Part(i) for i in range(n)])
+
+    def test_deques(self):
+        import collections
+
+        self.check(many_elements_of_a_deque, lambda n: collections.deque(range(n)))
+
+
+if __name__ == "__main__":
+    unittest.main()
