@@ -120,18 +120,37 @@ class Attempt {
 
   // Objects that the program changes must not be reachable by another name, unless they were.
   void guardDistinct() {
-    for (Variable* changed : capture_.modified()) {
-      if (!changed->source) continue;
-      for (Variable* other : capture_.known()) {
-        if (other == changed || !other->source || !other->used) continue;
-        if (other->type() != changed->type()) continue;
-        if (other->source->access == Access::kPinned &&
-            changed->source->access == Access::kPinned) {
-          continue;
-        }
-        capture_.guards.addPair(changed->source, other->source, false);
+    std::unordered_map<PyTypeObject*, std::vector<Variable*>> changed, known;
+    for (Variable* each : capture_.modified()) {
+      if (each->source) changed[each->type()].push_back(each);
+    }
+    for (Variable* each : capture_.known()) {
+      if (each->source && each->used && changed.count(each->type()) != 0) {
+        known[each->type()].push_back(each);
       }
     }
+    constexpr size_t kFewPairs = 256;
+    for (const auto& [type, ones] : changed) {
+      const std::vector<Variable*>& others = known[type];
+      // Many are compared all at once, those that do not change with each other too.
+      const bool few = ones.size() * others.size() <= kFewPairs;
+      for (Variable* each : others) {
+        if (!few) capture_.guards.addDistinct(each->source);
+      }
+      for (Variable* each : ones) {
+        for (Variable* other : others) {
+          if (few) guardDistinctPair(each, other);
+        }
+      }
+    }
+  }
+
+  void guardDistinctPair(Variable* changed, Variable* other) {
+    if (other == changed ||
+        (other->source->access == Access::kPinned && changed->source->access == Access::kPinned)) {
+      return;
+    }
+    capture_.guards.addPair(changed->source, other->source, false);
   }
 
   void replayEffects(Builder& builder) {

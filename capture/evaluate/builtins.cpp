@@ -508,6 +508,30 @@ Variable* attributesOf(Capture& capture, const Arguments& given) {
   return getAttribute(capture, first(given), name.get());
 }
 
+// sys.exc_info()
+Variable* handledException(Capture& capture, const Arguments& given) {
+  if (argumentCount(given) != 0) return nullptr;
+  Variable* const none = capture.constant(Py_None);
+  std::vector<Variable*> parts{none, none, none};
+  if (Variable* const exception = capture.handled) {
+    parts = {capture.pinned(reinterpret_cast<PyObject*>(exception->type())), exception,
+             capture.make<TracebackVariable>(exception)};
+  } else {
+    // A caller that is not captured may handle one.
+    if (Object::own(PyErr_GetHandledException())) breakGraph("the caller handles an exception");
+    capture.guards.add(capture.guards.root(Access::kFunction),
+                       {Check::Kind::kHandlesNone, {}, 0, {}});
+  }
+  return capture.make<TupleVariable>(std::move(parts), &PyTuple_Type);
+}
+
+Variable* methodOf(Capture& capture, const Arguments& given) {
+  if (argumentCount(given) != 2) return nullptr;
+  Variable* const function = capture.use(first(given));
+  if (!function->type()->tp_call || given.positional[1]->constant() == Py_None) return nullptr;
+  return capture.make<MethodVariable>(function, given.positional[1]);
+}
+
 Variable* reduce(Capture& capture, const Arguments& given) {
   if (argumentCount(given) != 2 && argumentCount(given) != 3) return nullptr;
   Variable* const iterator = iterate_(capture, given.positional[1]);
@@ -602,6 +626,8 @@ Handlers makeHandlers() {
   addIterators(handlers);
   addOperatorFunctions(handlers);
   addCollections(handlers);
+  addFrom(handlers, "sys", "exc_info", handledException);
+  addFrom(handlers, "types", "MethodType", methodOf);
   addFrom(handlers, "_functools", "reduce", reduce);
   addFrom(handlers, "functools", "partial", partial);
   return handlers;

@@ -182,6 +182,8 @@ bool holds(const Check& check, PyObject* object) {
       return check.tensor->matches(object);
     case Check::Kind::kPresent:
       return true;
+    case Check::Kind::kHandlesNone:
+      return !Object::own(PyErr_GetHandledException());
   }
   return false;
 }
@@ -215,6 +217,8 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("{}: {}", subject, check.tensor->text());
     case Check::Kind::kPresent:
       return subject + " exists";
+    case Check::Kind::kHandlesNone:
+      return "no exception is handled";
   }
   return subject;
 }

@@ -64,7 +64,8 @@ struct Check {
     kNumDefaults,   // a function with `number` defaults
     kLacksDefault,  // a function without a default for the keyword `object`
     kTensor,
-    kPresent,  // there is an object at all
+    kPresent,      // there is an object at all
+    kHandlesNone,  // the thread handles no exception, whatever the object is
   };
   Kind kind;
   Object object;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/inline.h"
@@ -192,8 +193,8 @@ Variable* FunctionVariable::ownAttribute(Capture& capture, PyObject* name) {
 }
 
 void FunctionVariable::setAttribute(Capture& capture, PyObject* name, Variable* value) {
-  if (PyUnicode_GET_LENGTH(name) > 4 && PyUnicode_READ_CHAR(name, 0) == '_' &&
-      PyUnicode_READ_CHAR(name, 1) == '_') {
+  PyObject* const descriptor = findTypeItem(&PyFunction_Type, name);
+  if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
     return Variable::setAttribute(capture, name, value);
   }
   if (value) return attributes(capture)->set(capture, name, nullptr, value);
