@@ -161,7 +161,7 @@ Variable* binaryOfContainers(Capture& capture, const Operation& operation, Varia
   if (list && operation.in_place && name == "add") return list->extend(capture, right), list;
   auto* const a = dynamic_cast<SequenceVariable*>(left);
   auto* const b = dynamic_cast<SequenceVariable*>(right);
-    if (name == "add" && !a && left->constant() && b && PyTuple_Check(left->constant())) {
+  if (name == "add" && !a && left->constant() && b && PyTuple_Check(left->constant())) {
     return binaryOfContainers(capture, operation,
                               capture.make<TupleVariable>(elementsOf(capture, left), &PyTuple_Type),
                               right);

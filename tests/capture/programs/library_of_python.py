@@ -194,3 +194,122 @@ def warning(x):
         y = x + 1
         warnings.warn("attention")
     return y * 2, [str(w.message) for w in found]
+
+
+@contextlib.contextmanager
+def swallowing(log, swallow):
+    log.append("in")
+    try:
+        yield len(log)
+    except KeyError as error:
+        log.append(repr(error))
+        if not swallow:
+            raise
+    finally:
+        log.append("out")
+
+
+@program([lambda: (torch.randn(3), [], True), lambda: (torch.randn(3), [], False)])
+def exceptions_through_contexts(x, log, swallow):
+    try:
+        with swallowing(log, swallow) as n:
+            x = x + n
+            {}["k"]
+        log.append("after")
+    except KeyError as error:
+        log.append(("caught", error.args, error.__context__))
+    try:
+        with swallowing(log, True):
+            raise StopIteration("s")
+    except StopIteration as error:
+        log.append(error.value)
+    try:
+        with swallowing(log, True):
+            raise RuntimeError("r")
+    except RuntimeError as error:
+        log.append((error.args, error.__cause__))
+    return x, log
+
+
+def echo(log):
+    try:
+        while True:
+            log.append((yield len(log)))
+    except ValueError as error:
+        log.append(str(error))
+        yield "handled"
+
+
+@program(lambda: (torch.randn(3), []))
+def exceptions_thrown_into_generators(x, log):
+    g = echo(log)
+    next(g)
+    g.send(x)
+    found = g.throw(ValueError("v"))
+    try:
+        g.throw(KeyError("k"))
+    except KeyError as error:
+        log.append(error.args)
+    return x + 1, found, len(log), next(g, "end")
+
+
+class Reduced(Closed):
+    def __reduce__(self):
+        return Options, (7.0,)
+
+
+class Stateful(Closed):
+    def __getstate__(self):
+        return {"closed": "state"}
+
+
+class Copied(Closed):
+    def __deepcopy__(self, memo):
+        return "deep"
+
+    def __copy__(self):
+        return "shallow"
+
+
+class Restored(Closed):
+    def __setstate__(self, state):
+        self.closed = state
+
+
+class Slotted:
+    __slots__ = ("closed",)
+
+
+@program([lambda: (torch.randn(3), (lambda o: (setattr(o, "closed", [5]), o)[1])(kind())) for kind in
+          (Closed, Reduced, Stateful, Copied, Restored, Slotted)], graphs=None, breaks="some classes tell in C how they are copied")
+def copies_of_many_classes(x, o):
+    shallow, deep = copy.copy(o), copy.deepcopy(o)
+    o.closed = 9
+    return x + 1, getattr(shallow, "closed", shallow), getattr(deep, "closed", deep), type(deep).__name__
+
+
+@program(lambda: (torch.randn(3), (lambda a: [a, [a]])([1])))
+def copies_keep_aliases(x, items):
+    made = copy.deepcopy(items)
+    made[0].append(2)
+    return x + 1, made, made[1][0] is made[0], items
+
+
+THINGS = [Closed(), Closed()]
+
+
+@program([lambda: (torch.randn(3), THINGS[0], THINGS[0]), lambda: (torch.randn(3), THINGS[0], THINGS[1])])
+def identities(x, a, b):
+    return x + 1, id(a) == id(b), {id(a): 1}.get(id(b)), id(a) in (id(b),), id(a) != id(b)
+
+
+@program(given((3,)))
+def exception_that_is_handled(x):
+    import sys
+
+    found = [sys.exc_info()]
+    try:
+        raise KeyError("k")
+    except KeyError:
+        found.append(sys.exc_info()[:2])
+    return x + 1, found, sys.exc_info()[1]

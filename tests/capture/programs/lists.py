@@ -308,3 +308,14 @@ def augmented_items(x, items):
     items[-1] -= items[0]
     items += (7, 8)
     return x - items[-1], items
+
+
+@program(lambda: (torch.randn(3), [1]))
+def tuples_and_lists_do_not_join(x, items):
+    found = []
+    for join in (lambda: (1,) + [1], lambda: (1,) + items, lambda: items + (1,), lambda: (x,) + items, lambda: () + []):
+        try:
+            join()
+        except TypeError as error:
+            found.append(str(error))
+    return x + 1, found

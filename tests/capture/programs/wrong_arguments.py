@@ -138,3 +138,20 @@ def undefined_names(x):
 def not_caught(x):
     y = x + 1
     return three(y, 2)
+
+
+def changing(a, b=3, *, k=1):
+    return a, b, k
+
+
+def change(defaults, keyword_defaults):
+    def run():
+        changing.__defaults__, changing.__kwdefaults__ = defaults, keyword_defaults
+
+    return run
+
+
+@program([given((3,))] * 5, between={1: change((7,), {"k": 1}), 2: change(None, {"k": 1}), 3: change((3,), None), 4: change((3,), {"k": 1})},
+         setup=change((3,), {"k": 1}))
+def defaults_that_change(x):
+    return x + 1, caught(changing, 1)
