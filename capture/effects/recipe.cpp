@@ -137,10 +137,6 @@ class Runner {
         return check(PyObject_DelItem(target, at(step, 1)));
       case StepKind::kReplaceList:
         return check(PyList_SetSlice(target, 0, PyList_GET_SIZE(target), tuple(step, 1).get()));
-      case StepKind::kReplaceSet:
-        check(PySet_Clear(target));
-        for (size_t i = 1; i < step.arguments.size(); ++i) check(PySet_Add(target, at(step, i)));
-        return;
       case StepKind::kSetInstanceItem:
         return check(PyObject_GenericSetAttr(target, step.object.get(), at(step, 1)));
       case StepKind::kDeleteInstanceItem:
@@ -200,8 +196,6 @@ const char* nameOf(StepKind kind) {
       return "delete item";
     case StepKind::kReplaceList:
       return "replace list";
-    case StepKind::kReplaceSet:
-      return "replace set";
     case StepKind::kSetInstanceItem:
       return "set attribute";
     case StepKind::kDeleteInstanceItem:

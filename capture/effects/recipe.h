@@ -30,7 +30,6 @@ enum class StepKind : uint8_t {
   kSetItem,             // arguments[0][arguments[1]] = arguments[2], of a dict
   kDeleteItem,          // del arguments[0][arguments[1]], of a dict
   kReplaceList,         // arguments[0][:] = arguments[1:]
-  kReplaceSet,          // the same
   kSetInstanceItem,     // arguments[0].object = arguments[1] by object.__setattr__
   kDeleteInstanceItem,  // del arguments[0].object by object.__delattr__
   kContext,    // arguments[0], an exception without a context, gets that which the thread handles

@@ -182,6 +182,10 @@ bool holds(const Check& check, PyObject* object) {
       return check.tensor->matches(object);
     case Check::Kind::kPresent:
       return true;
+    case Check::Kind::kSetTable: {
+      const auto* const set = reinterpret_cast<PySetObject*>(object);
+      return PyAnySet_Check(object) && set->mask == check.number && set->fill == set->used;
+    }
     case Check::Kind::kHandlesNone:
       return !Object::own(PyErr_GetHandledException());
   }
@@ -217,6 +221,8 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("{}: {}", subject, check.tensor->text());
     case Check::Kind::kPresent:
       return subject + " exists";
+    case Check::Kind::kSetTable:
+      return fmt::format("{} has room for {} elements", subject, check.number + 1);
     case Check::Kind::kHandlesNone:
       return "no exception is handled";
   }

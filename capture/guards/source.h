@@ -65,6 +65,7 @@ struct Check {
     kLacksDefault,  // a function without a default for the keyword `object`
     kTensor,
     kPresent,      // there is an object at all
+    kSetTable,     // a set whose table has the mask `number`, and nothing was taken out of it
     kHandlesNone,  // the thread handles no exception, whatever the object is
   };
   Kind kind;

@@ -93,17 +93,36 @@ PyObject* SetVariable::constant() const {
   return type_ == &PyFrozenSet_Type && !source && objects_.empty() ? keys_.get() : nullptr;
 }
 
-void SetVariable::change(Capture& capture) {
+void SetVariable::change(Capture& capture, Change made) {
   if (type_ == &PyFrozenSet_Type) breakGraph("a frozenset is changed");
-  // Others keep seeing the set as it was until the recipe runs.
-  if (source && !modified) keys_ = Object::checked(PySet_New(keys_.get()));
+  if (source && !modified) {
+    // Others keep seeing the set as it was until the recipe runs.
+    const auto* const before = reinterpret_cast<PySetObject*>(keys_.get());
+    Object copy = Object::checked(PySet_New(keys_.get()));
+    // The order after changes depends on the room that the table has.
+    order_known_ = before->mask == reinterpret_cast<PySetObject*>(copy.get())->mask &&
+                   before->fill == before->used;
+    if (order_known_) {
+      capture.guards.add(source, {Check::Kind::kSetTable, {}, before->mask, {}});
+    }
+    keys_ = std::move(copy);
+  }
+  if (source) changes_.push_back(std::move(made));
   capture.modify(this);
+}
+
+void SetVariable::checkOrder() const {
+  if (PySet_GET_SIZE(keys_.get()) <= 1) return;
+  const bool unchanged = source && !modified;
+  if (!unchanged && (!objects_.empty() || !order_known_)) {
+    breakGraph("the order of a set of objects, or of one that was changed before");
+  }
 }
 
 void SetVariable::add(Capture& capture, Variable* element) {
   const Object key = keyObject(capture, element);
-  change(capture);
   if (!isConstant(key.get())) objects_.try_emplace(key.get(), element);
+  change(capture, {"add", {key}, objects_});
   if (PySet_Add(keys_.get(), key.get()) < 0) throw PythonError();
 }
 
@@ -112,12 +131,14 @@ int64_t SetVariable::length(Capture&) {
 }
 
 Variable* SetVariable::iterate(Capture& capture) {
+  checkOrder();
   if (!objects_.empty()) {
-    if (!source || modified) breakGraph("the order of a set of objects, which addresses decide");
     std::vector<Variable*> elements;
     const Object order = orderOf(keys_.get());
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); ++i) {
-      elements.push_back(capture.pinned(PyTuple_GET_ITEM(order.get(), i)));
+      PyObject* const key = PyTuple_GET_ITEM(order.get(), i);
+      const auto object = objects_.find(key);
+      elements.push_back(object == objects_.end() ? capture.constant(key) : object->second);
     }
     return capture.make<ListVariable>(std::move(elements))->iterate(capture);
   }
@@ -152,7 +173,10 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
   const bool of_element = isAmong(kOfElement, name);
   if (!given.keywords.empty() || !(of_element || isAmong(kOfIterables, name))) return nullptr;
   if (of_element && given.positional.size() != 1) return nullptr;
-  if (name == "pop" && !objects_.empty()) breakGraph("set.pop() of a set of objects");
+  if (name == "pop") {
+    if (!objects_.empty()) breakGraph("set.pop() of a set of objects");
+    checkOrder();
+  }
   Objects all = objects_;
   std::vector<Object> kept;
   std::vector<PyObject*> arguments{nullptr};
@@ -179,7 +203,13 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
     arguments.push_back(kept.back().get());
   }
   const bool changes = isAmong(kChanges, name);
-  if (changes) change(capture);
+  if (changes) {
+    Change made{name, kept, all};
+    for (Object& each : made.arguments) {
+      if (PyAnySet_Check(each.get()) && !of_element) each = Object::checked(PySet_New(each.get()));
+    }
+    change(capture, std::move(made));
+  }
   arguments[0] = keys_.get();
   const Object result = capture.concretely([&] {
     const Object text = Object::checked(PyUnicode_FromString(name.c_str()));
@@ -204,29 +234,52 @@ Variable* SetVariable::operate(Capture& capture, std::string_view name, bool in_
   return this;
 }
 
-std::vector<int> SetVariable::buildElements(Builder& builder) const {
-  const Object elements = orderOf(keys_.get());
+int SetVariable::buildKey(Builder& builder, PyObject* key, const Objects& objects) {
+  const auto object = objects.find(key);
+  return object == objects.end() ? builder.constant(key) : builder.build(object->second);
+}
+
+std::vector<int> SetVariable::buildKeys(Builder& builder, PyObject* keys, const Objects& objects) {
+  const Object elements = orderOf(keys);
   std::vector<int> parts;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
-    PyObject* const key = PyTuple_GET_ITEM(elements.get(), i);
-    const auto object = objects_.find(key);
-    parts.push_back(object == objects_.end() ? builder.constant(key)
-                                             : builder.build(object->second));
+    parts.push_back(buildKey(builder, PyTuple_GET_ITEM(elements.get(), i), objects));
   }
   return parts;
 }
 
 int SetVariable::build(Builder& builder) {
-  const int made = builder.make(StepKind::kSet, buildElements(builder));
+  const Object order = orderOf(keys_.get());
+  const Object again = Object::checked(PySet_New(order.get()));
+  const auto* const set = reinterpret_cast<PySetObject*>(keys_.get());
+  if (objects_.empty() && type_ == &PySet_Type &&
+      (reinterpret_cast<PySetObject*>(again.get())->mask != set->mask ||
+       PyObject_RichCompareBool(orderOf(again.get()).get(), order.get(), Py_EQ) != 1)) {
+    breakGraph("a set whose order depends on elements that were taken out");
+  }
+  const int made = builder.make(StepKind::kSet, buildKeys(builder, keys_.get(), objects_));
   if (type_ == &PySet_Type) return made;
   return builder.make(StepKind::kCall,
                       {builder.constant(reinterpret_cast<PyObject*>(type_)), made});
 }
 
+// Calls the methods again, so that the order becomes the program's.
 void SetVariable::replay(Capture&, Builder& builder) {
-  std::vector<int> parts{builder.build(this)};
-  for (const int each : buildElements(builder)) parts.push_back(each);
-  builder.effect(StepKind::kReplaceSet, std::move(parts));
+  const int target = builder.build(this);
+  for (const Change& each : changes_) {
+    const Object method = Object::checked(
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(type_), each.method.c_str()));
+    std::vector<int> call{builder.constant(method.get()), target};
+    for (const Object& argument : each.arguments) {
+      if (isAmong(kOfElement, each.method)) {
+        call.push_back(buildKey(builder, argument.get(), each.objects));
+        continue;
+      }
+      const auto kind = PyAnySet_Check(argument.get()) ? StepKind::kSet : StepKind::kList;
+      call.push_back(builder.make(kind, buildKeys(builder, argument.get(), each.objects)));
+    }
+    builder.make(StepKind::kCall, std::move(call));
+  }
 }
 
 }  // namespace wick::capture

@@ -34,14 +34,25 @@ class SetVariable : public Variable {
 
  private:
   using Objects = std::unordered_map<PyObject*, Variable*>;
-  void change(Capture& capture);
-  std::vector<int> buildElements(Builder& builder) const;
+  // A method that changes the set, with keys: one, a list of them, or a set of them.
+  struct Change {
+    std::string method;
+    std::vector<Object> arguments;
+    Objects objects;
+  };
+  void change(Capture& capture, Change made);
+  // Breaks the graph where nothing is known about the order of the elements.
+  void checkOrder() const;
+  static int buildKey(Builder& builder, PyObject* key, const Objects& objects);
+  static std::vector<int> buildKeys(Builder& builder, PyObject* keys, const Objects& objects);
   // Returns a new set with the keys, which `objects` may hold.
   SetVariable* wrap(Capture& capture, Object keys, const Objects& objects) const;
 
   PyTypeObject* type_;
   Object keys_;
-  Objects objects_;  // the elements that are no constants, by their keys
+  Objects objects_;              // the elements that are no constants, by their keys
+  std::vector<Change> changes_;  // of a set that existed
+  bool order_known_ = true;
 };
 
 }  // namespace wick::capture

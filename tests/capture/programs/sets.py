@@ -132,3 +132,26 @@ def methods_of_frozensets(x, s, f):
          graphs=None, breaks="two NaN may be one object")
 def not_a_number(x, a, b):
     return x + 1, a in [b], [a].count(b), a == b, (a,) == (b,)
+
+
+def large():
+    s = set(range(100))
+    s.difference_update(n for n in range(100) if n not in (5, 40, 72))
+    return s
+
+
+@program([lambda: (torch.randn(3), large()), lambda: (torch.randn(3), {40, 5, 72, 1})], graphs=None,
+         breaks="the order after changes depends on elements that were taken out")
+def orders_of_changed_sets(x, s):
+    s.discard(72)
+    s.add(3)
+    made = set(range(100))
+    made.intersection_update([40, 5])
+    return x + 1, list(s), list(made), s, made, [n for n in s]
+
+
+@program(lambda: (torch.randn(3), large()))
+def order_is_kept(x, s):
+    s.add(8)
+    s.discard(5)
+    return x + len(s), s
