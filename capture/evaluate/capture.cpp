@@ -192,8 +192,13 @@ Variable* Capture::computed(const char* function, const std::vector<PyObject*>& 
 
 Variable* Capture::attributeOf(Variable* tensor, PyObject* fake, PyObject* name) {
   Object found = recording->attribute(fake, name);
-  if (PyMethod_Check(found.get())) {
-    return make<MethodVariable>(pinned(PyMethod_GET_FUNCTION(found.get())), tensor);
+  PyObject* const function =
+      PyMethod_Check(found.get()) ? PyMethod_GET_FUNCTION(found.get()) : nullptr;
+  if (function && PyObject_TypeCheck(function, &PyMethodDescr_Type)) {
+    return make<BoundVariable>(tensor, Object::share(name), Object::share(function));
+  }
+  if (function) {
+    return make<MethodVariable>(pinned(function), tensor);
   }
   if (PyCFunction_Check(found.get())) {
     PyObject* const method = findTypeItem(tensor->type(), name);

@@ -41,6 +41,22 @@ def main() -> Tensor:
             (Numbers{5, 9, 13}));
 }
 
+TEST(Tape, ViewsMayBeLeaves) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([[1., 2.], [3., 4.]])
+    v = x.t()
+    v.requires_grad_()
+    y = (v * v).sum() + (v + 1).sum()
+    assert v.is_leaf and not x.requires_grad and not y.is_leaf
+    y.backward()
+    g = v.grad
+    assert g is not None and v.is_leaf
+    return g
+)")),
+            (Numbers{3, 7, 5, 9}));
+}
+
 TEST(Tape, GradientsAddUp) {
   EXPECT_EQ(numbers(run(R"(
 def main() -> Tensor:

@@ -154,6 +154,15 @@ void sortPairs(CountedVector<Keyed<K>>& pairs, bool stable) {
   }
 }
 
+// Returns the result with the dimensions in memory in the order of those of the argument.
+Tensor laidOutLike(const Tensor& self, Tensor result) {
+  if (self.isContiguous()) return result;
+  Tensor made = Tensor::emptyLike(self, result.dtype());
+  if (made.isContiguous()) return result;
+  made.copyFrom(result);
+  return made;
+}
+
 Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
   if (!self.device().isCpu()) {
     const std::vector<IValue> both =
@@ -174,7 +183,7 @@ Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, boo
       storePairs(s, r, pairs.data(), s.length, values, indices);
     }
   });
-  return {s.finish(self, values), s.finish(self, indices)};
+    return {laidOutLike(self, s.finish(self, values)), laidOutLike(self, s.finish(self, indices))};
 }
 Pair sort(const Tensor& self, int64_t dim, bool descending) {
   return sortStable(self, false, dim, descending);
