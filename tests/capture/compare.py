@@ -10,8 +10,12 @@ import enum
 import functools
 import inspect
 import math
+import re
 import struct
 import types
+
+# Messages whose rest names tensors as the library does, or tells how deep the stack of C was.
+LIBRARY_TEXTS = re.compile(r"(modified by an inplace operation|maximum recursion depth exceeded).*", re.DOTALL)
 
 OWN_PACKAGE = "programs."  # the modules whose classes are looked into
 CONSTANTS = (int, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
@@ -269,10 +273,14 @@ class Describer:
 
     def exception(self, path, value):
         try:
-            self.add(path, ("text", str(value)))
+            text = str(value)
+            self.add(path, ("text", LIBRARY_TEXTS.sub(r"\1", text)))
         except Exception as error:
+            text = ""
             self.add(path, ("text", type(error).__name__))
-        for name in ("args", "__cause__", "__context__", "__suppress_context__"):
+        if not LIBRARY_TEXTS.search(text):
+            self.describe(f"{path}.args", value.args)
+        for name in ("__cause__", "__context__", "__suppress_context__"):
             self.describe(f"{path}.{name}", getattr(value, name))
         if isinstance(value, BaseExceptionGroup):
             self.describe(path + ".exceptions", value.exceptions)
