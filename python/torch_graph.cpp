@@ -84,6 +84,17 @@ class TorchGraph : public capture::CapturedGraph {
     state->end();
   }
 
+  // Returns a tensor on new memory. One that does not begin where its memory does is a view there too.
+  Object newTensor(const Tensor& result) const {
+    const int64_t offset = result.impl()->offset;
+    if (offset == 0) return torchTensor(*record_->library, withoutHistory(result));
+    const Ref<Storage>& memory = result.impl()->storage;
+    const auto elements = static_cast<int64_t>(memory->bytes() / result.itemSize());
+    const Tensor whole =
+        Tensor::fromStorage(memory, result.dtype(), DimVector{elements}, DimVector{1}, 0);
+    return torchView(torchTensor(*record_->library, whole).get(), result, offset);
+  }
+
   // Appends the outputs; `given` holds those that PyTorch has seen already.
   void finish(const TorchCallState& call, const std::vector<size_t>& known,
               const std::vector<Object>& given, std::vector<Object>& outputs) const {
@@ -92,7 +103,7 @@ class TorchGraph : public capture::CapturedGraph {
     for (size_t i = 0; i < known.size(); ++i) made[known[i]] = given[i];
     for (size_t i = 0; i < count; ++i) {
       if (made[i] || !call.isFresh(i)) continue;
-      made[i] = torchTensor(*record_->library, withoutHistory(call.results[i]));
+      made[i] = newTensor(call.results[i]);
     }
     for (size_t i = 0; i < count; ++i) {
       if (!made[i]) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
