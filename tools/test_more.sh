@@ -44,7 +44,7 @@ step_compilers() {
 step_pytorch() {
   packages python3-torch &&
     /usr/bin/python3 tests/scripts/record.py --check &&
-    bazel test --nocache_test_results //tests/training:training_test //tests/python:all &&
+    bazel test --nocache_test_results //tests/training:training_test //tests/python:all //tests/capture:all &&
     bazel build //tests/strangers:write_modules && /usr/bin/python3 tests/strangers/with_pytorch.py --count 300
 }
 
