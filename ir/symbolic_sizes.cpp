@@ -151,6 +151,23 @@ bool SymbolicSizes::neverNegative(const Polynomial& p) const {
   return true;
 }
 
+std::vector<SymbolicSizes::Term> SymbolicSizes::termsOf(const Polynomial& p) {
+  std::vector<Term> all;
+  for (const auto& [monomial, coefficient] : p) all.push_back({coefficient, monomial});
+  return all;
+}
+
+std::vector<SymbolicSizes::Term> SymbolicSizes::terms(int64_t size) const {
+  return termsOf(expand(size));
+}
+
+std::optional<std::pair<std::vector<SymbolicSizes::Term>, std::vector<SymbolicSizes::Term>>>
+SymbolicSizes::quotient(int64_t symbol) const {
+  const auto found = quotient_meaning_.find(symbol);
+  if (found == quotient_meaning_.end()) return std::nullopt;
+  return std::pair(termsOf(found->second.first), termsOf(found->second.second));
+}
+
 std::string SymbolicSizes::text(const Polynomial& p) const {
   std::string out;
   for (auto term = p.rbegin(); term != p.rend(); ++term) {

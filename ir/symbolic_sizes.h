@@ -38,6 +38,16 @@ class SymbolicSizes {
   // Whether the expression can be below zero for no value of its free symbols.
   bool neverNegative(Size a) const;
 
+  // A product of symbols that are free or quotients, with its coefficient; without symbols a number.
+  struct Term {
+    int64_t coefficient = 0;
+    std::vector<int64_t> symbols;
+  };
+  // The sum that a size stands for.
+  std::vector<Term> terms(int64_t size) const;
+  // The dividend and the divisor that a symbol of a term stands for; nullopt for a free one.
+  std::optional<std::pair<std::vector<Term>, std::vector<Term>>> quotient(int64_t symbol) const;
+
   // "SS(-1)*4 + 2".
   std::string str(Size s) const;
   // The number, given those of the free symbols; nullopt for an unknown size, a missing symbol, and
@@ -62,6 +72,7 @@ class SymbolicSizes {
   using Polynomial = std::map<Monomial, int64_t>;  // coefficients, none zero
   using Quotient = std::pair<Polynomial, Polynomial>;
 
+  static std::vector<Term> termsOf(const Polynomial& p);
   Polynomial expand(int64_t s) const;
   Size symbolFor(Polynomial p);
   std::string text(const Polynomial& p) const;
