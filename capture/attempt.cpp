@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <random>
 #include <unordered_map>
 
 #include "capture/effects/builder.h"
@@ -35,12 +37,8 @@ struct Stop {
 // One evaluation of the frame from its start.
 class Attempt {
  public:
-  Attempt(const World& world, FrameView frame, const Stop& stop)
-      : frame_(frame),
-        stop_(stop),
-        roots_(rootsOf(frame)),
-
-        capture_(world, roots_) {}
+  Attempt(const World& world, FrameView frame, const Stop& stop, const SizeSettings& sizes)
+      : frame_(frame), stop_(stop), roots_(rootsOf(frame)), capture_(world, roots_, sizes) {}
 
   // Returns the entry. Throws GraphBreak, with failedStep() set; Raised if the frame raises.
   std::unique_ptr<Entry> run() {
@@ -87,6 +85,7 @@ class Attempt {
   int64_t failedStep() const { return steps_; }
   // Returns the world that the graph belongs to.
   const World& world() const { return capture_.recording->world(); }
+  const Capture& capture() const { return capture_; }
 
  private:
   std::unique_ptr<Entry> finish(EvalFrame& frame) {
@@ -264,12 +263,18 @@ class Attempt {
 
 }  // namespace
 
-std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
+namespace {
+
+using InputSizesByText = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+// Evaluates the frame until an entry comes of it.
+std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeSettings& sizes,
+                                InputSizesByText& inputs) {
   Stop stop;
   for (int i = 0; i < kMaxAttempts; ++i) {
     // Each attempt begins as the program does.
     std::shared_ptr<void> kept = world.keepState();
-    Attempt attempt(world, frame, stop);
+    Attempt attempt(world, frame, stop, sizes);
     std::unique_ptr<Entry> entry;
     try {
       entry = attempt.run();
@@ -290,9 +295,92 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame) {
     kept.reset();
     entry->world = &attempt.world();
     entry->state = entry->world->state();
+    entry->size_symbols = attempt.capture().openPlaces();
+    inputs = attempt.capture().inputSizes();
     return entry;
   }
   throw InternalError(__FILE__, __LINE__, "attempts that do not end");
+}
+
+// Returns whether both do the same for all sizes that they fit.
+bool areSame(const Entry& a, const Entry& b) {
+  if (a.plain != b.plain || a.value != b.value || a.raises != b.raises || a.cells != b.cells ||
+      a.arguments != b.arguments || a.inputs != b.inputs || a.world != b.world ||
+      a.continuation.get() != b.continuation.get() ||
+      (a.graph == nullptr) != (b.graph == nullptr)) {
+    return false;
+  }
+  return a.guards.lines() == b.guards.lines() && a.recipe.lines() == b.recipe.lines() &&
+         (!a.graph || a.graph->contents() == b.graph->contents());
+}
+
+// Returns sizes that fit the entry and all differ from its own; no sizes if there are no such.
+std::vector<int64_t> otherSizes(const SizeTable& table) {
+  const int count = table.numSymbols();
+  std::mt19937 random(count);
+  constexpr int kTries = 400;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<int64_t> sizes;
+    const auto all = static_cast<int64_t>(random() % 16 + 2);
+    const bool together = i % 2 == 1;
+    for (int symbol = 0; symbol < count; ++symbol) {
+      const int64_t hint = table.hintOf(symbol);
+      const int64_t by = together ? all : static_cast<int64_t>(random() % 16 + 1);
+      // Multiples for sizes that are divided, sums for others.
+      const bool sum = together ? i % 4 == 1 : random() % 2 == 0;
+      sizes.push_back(table.isFixed(symbol) ? hint : sum ? hint + by : hint * (by % 8 + 2));
+    }
+    if (table.matches(sizes)) return sizes;
+  }
+  // Smaller ones, where an upper bound is near.
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<int64_t> sizes;
+    for (int symbol = 0; symbol < count; ++symbol) {
+      const int64_t hint = table.hintOf(symbol);
+      const int64_t other = 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(hint + 8));
+      sizes.push_back(table.isFixed(symbol) ? hint : other == hint ? hint + 1 : other);
+    }
+    if (table.matches(sizes)) return sizes;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool isSameForSizes(const World& world, FrameView frame, const Entry& entry,
+                    const std::vector<int64_t>& sizes) {
+  SizeSettings settings;
+  settings.symbols = entry.size_symbols;
+  settings.examples = sizes;
+  InputSizesByText inputs;
+  try {
+    return areSame(entry, *evaluate(world, frame, settings, inputs));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSizes mode,
+                                    SizeHistory& history) {
+  SizeSettings settings;
+  settings.mode = mode;
+  settings.history = &history;
+  for (;;) {
+    InputSizesByText inputs;
+    std::unique_ptr<Entry> entry = evaluate(world, frame, settings, inputs);
+    const SizeTable& table = entry->guards.sizes();
+    if (!table.isAllFixed()) {
+      // A size that went into the entry by a way that nobody saw shows with other sizes.
+      const std::vector<int64_t> others = otherSizes(table);
+      if (others.empty() || !isSameForSizes(world, frame, *entry, others)) {
+        for (const auto& [place, symbol] : entry->size_symbols) settings.closed.insert(place);
+        continue;
+      }
+      entry->checks_sizes = entry->graph && entry->graph->isImpure();
+    }
+    for (const auto& [source, sizes] : inputs) history.note(source, sizes);
+    return entry;
+  }
 }
 
 }  // namespace wick::capture

@@ -26,6 +26,7 @@ thread_local bool capturing = false;
 struct RegionEntries {
   std::weak_ptr<Region> region;
   std::vector<std::unique_ptr<Entry>> entries;
+  SizeHistory history;
   bool full = false;       // the limit was reached, and said
   bool capturing = false;  // a thread captures a frame of the code
 };
@@ -120,6 +121,7 @@ class FrameRun {
     std::vector<Object> registers;
     for (size_t i = 0; i < all.entries.size(); ++i) {
       if (!all.entries[i]->matches(roots_, registers)) continue;
+      if (!fitsSizes(*all.entries[i], registers)) continue;
       // The last one that was used comes first.
       if (i > 0)
         std::rotate(all.entries.begin(), all.entries.begin() + static_cast<ptrdiff_t>(i),
@@ -130,6 +132,20 @@ class FrameRun {
   }
 
  private:
+  // Returns whether an entry that matches may run with the open sizes of the call.
+  bool fitsSizes(Entry& entry, const std::vector<Object>& registers) const {
+    if (!entry.checks_sizes) return true;
+    std::vector<int64_t> sizes = entry.guards.openSizes(registers.data());
+    if (entry.checked_sizes.count(sizes) != 0) return true;
+    const PauseHook pause;
+    const CapturingScope scope;
+    if (!isSameForSizes(world_, frame_, entry, sizes)) return false;
+    constexpr size_t kMostChecked = 10'000;
+    if (entry.checked_sizes.size() >= kMostChecked) entry.checked_sizes.clear();
+    entry.checked_sizes.insert(std::move(sizes));
+    return true;
+  }
+
   static bool isBreak(PyCodeObject* code) {
     const ContinuationInfo* const info = Continuations::find(code);
     return info && info->kind == ContinuationInfo::Kind::kBreak;
@@ -178,7 +194,7 @@ class FrameRun {
     try {
       const PauseHook pause;
       const CapturingScope scope;
-      made = captureFrame(world_, frame_);
+      made = captureFrame(world_, frame_, region_->open_sizes, all.history);
     } catch (const Error& error) {
       problem = error.what();
     } catch (...) {
@@ -208,6 +224,9 @@ class FrameRun {
           fmt::format("a new entry does not fit its own call: {}", made->guards.whyNot(roots_)),
           code);
       return std::nullopt;
+    }
+    if (made->checks_sizes) {
+      made->checked_sizes.insert(made->guards.openSizes(registers.data()));
     }
     if (made->graph && region_->backend) {
       std::vector<Object> examples;

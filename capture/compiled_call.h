@@ -21,6 +21,7 @@ class Region {
   const std::shared_ptr<const World> world;
   // A break is an error.
   bool full_graph = false;
+  OpenSizes open_sizes = OpenSizes::kAutomatic;
   // Makes the graph that runs of the one that was captured, with the tensors of its first call. Null
   // leaves it as it is. May throw PythonError.
   std::function<std::shared_ptr<CapturedGraph>(const std::shared_ptr<CapturedGraph>&,

@@ -10,6 +10,7 @@
 #include "capture/bytecode/frame.h"
 #include "capture/effects/recipe.h"
 #include "capture/guards/source.h"
+#include "capture/open_sizes.h"
 #include "capture/world.h"
 
 namespace wick::capture {
@@ -36,6 +37,11 @@ struct Entry {
   int break_line = 0;
   bool raises = false;  // the graph ended because the program raises an exception
   int64_t hits = 0;
+  // The open sizes. With `checks_sizes` each new combination of them is evaluated before it runs: a
+  // graph that writes must not fail on its way.
+  std::map<SizePlace, int> size_symbols;
+  bool checks_sizes = false;
+  std::set<std::vector<int64_t>> checked_sizes;
 
   // Returns whether the entry may be used; `registers` gets what the guards kept.
   bool matches(const FrameRoots& roots, std::vector<Object>& registers) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +34,10 @@ class CapturedGraph {
   virtual void run(std::span<const Object> inputs, std::vector<Object>& outputs,
                    bool& touched) const = 0;
   virtual std::string text() const = 0;
+  // Returns graph and constants as text: equal ones compute the same.
+  virtual std::string contents() const = 0;
+  // Returns whether it may write to memory, or draw random numbers.
+  virtual bool isImpure() const = 0;
   virtual int numOperators() const = 0;
   // Returns a function of Python that runs the graph: it takes the tensors, and gives a tuple.
   virtual Object object() const = 0;
@@ -56,6 +61,21 @@ enum class Callee : uint8_t {
 
 class World;
 
+// The sizes of a tensor that becomes an input.
+struct InputSizes {
+  SizeTable* table = nullptr;
+  std::vector<int> symbols;       // of each dimension; -1: a constant of the entry
+  std::vector<int64_t> examples;  // the fake's
+
+  bool isOpen(size_t dim) const { return dim < symbols.size() && symbols[dim] >= 0; }
+  bool areAllClosed() const {
+    for (const int each : symbols) {
+      if (each >= 0) return false;
+    }
+    return true;
+  }
+};
+
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -65,8 +85,14 @@ class Recording {
   // Tells that a function of a library is called: see world().
   virtual void enter(PyObject* function) = 0;
 
-  // Returns a fake for the tensor, of the same class.
-  virtual Object addInput(PyObject* tensor) = 0;
+  // Returns a fake for the tensor, of the same class. The table of sizes outlives the recording; all
+  // inputs come with the same one.
+  virtual Object addInput(PyObject* tensor, const InputSizes& sizes) = 0;
+  // Returns the expression of sizes that a number stands for: a result of call() or attribute().
+  // Nothing for ordinary numbers.
+  virtual std::optional<SizeExpression> sizeOf(PyObject* number) const = 0;
+  // Returns a number that stands for an expression, as an argument of call().
+  virtual Object numberFor(const SizeExpression& expression) = 0;
   virtual bool isFake(PyObject* object) const = 0;
   // Returns the class that the program sees of a tensor that the graph computes, borrowed.
   virtual PyTypeObject* typeOf(PyObject* fake) const = 0;
@@ -99,7 +125,13 @@ class World {
   virtual bool isConstant(PyObject* object) const = 0;
   // Returns the guard for a tensor that becomes an input. Throws GraphBreak for tensors that
   // graphs do not take.
-  virtual std::shared_ptr<const TensorGuard> guardFor(PyObject* tensor) const = 0;
+  // Open sizes are only checked to be at least 2.
+  virtual std::shared_ptr<const TensorGuard> guardFor(PyObject* tensor,
+                                                      const InputSizes& sizes) const = 0;
+  // Returns the sizes of a tensor that becomes an input.
+  virtual std::vector<int64_t> sizesOf(PyObject* tensor) const = 0;
+  // Returns whether it is a parameter of a module, whose sizes do not change.
+  virtual bool isParameter(PyObject* tensor) const = 0;
   virtual Callee calleeOf(PyObject* function) const = 0;
   // Returns whether the module belongs to the library, and looking up a name changes nothing.
   virtual bool isLibrary(PyObject* module) const = 0;

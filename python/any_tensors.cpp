@@ -47,9 +47,15 @@ class AnyRecording : public Recording {
   void enter(PyObject* function) override {
     if (const World* const world = worldOfFunction(function)) choose(*world);
   }
-  Object addInput(PyObject* tensor) override {
+  Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override {
     choose(worldOfTensor(tensor));
-    return inner_->addInput(tensor);
+    return inner_->addInput(tensor, sizes);
+  }
+  std::optional<capture::SizeExpression> sizeOf(PyObject* number) const override {
+    return inner_ ? inner_->sizeOf(number) : std::nullopt;
+  }
+  Object numberFor(const capture::SizeExpression& expression) override {
+    return inner().numberFor(expression);
   }
   bool isFake(PyObject* object) const override { return inner_ && inner_->isFake(object); }
   PyTypeObject* typeOf(PyObject* fake) const override { return inner().typeOf(fake); }
@@ -97,8 +103,15 @@ class AnyTensors : public World {
   bool isConstant(PyObject* object) const override {
     return any([&](const World& world) { return world.isConstant(object); });
   }
-  std::shared_ptr<const capture::TensorGuard> guardFor(PyObject* tensor) const override {
-    return worldOfTensor(tensor).guardFor(tensor);
+  std::shared_ptr<const capture::TensorGuard> guardFor(
+      PyObject* tensor, const capture::InputSizes& sizes) const override {
+    return worldOfTensor(tensor).guardFor(tensor, sizes);
+  }
+  std::vector<int64_t> sizesOf(PyObject* tensor) const override {
+    return worldOfTensor(tensor).sizesOf(tensor);
+  }
+  bool isParameter(PyObject* tensor) const override {
+    return worldOfTensor(tensor).isParameter(tensor);
   }
   Callee calleeOf(PyObject* function) const override {
     const World* const world = worldOfFunction(function);

@@ -3,6 +3,7 @@
 
 #include "capture/bytecode/frame_hook.h"
 #include "capture/compiled_call.h"
+#include "capture/open_sizes.h"
 #include "python/any_tensors.h"
 #include "python/module.h"
 #include "python/pybind.h"
@@ -33,11 +34,14 @@ py::dict describeEntry(const Entry& entry) {
 
 class RegionObject {
  public:
-  RegionObject(bool full_graph, py::object backend, py::object observer)
+  RegionObject(bool full_graph, py::object backend, py::object observer, const py::object& dynamic)
       : region_(std::make_shared<Region>(anyTensors())),
         backend_(std::move(backend)),
         observer_(std::move(observer)) {
     region_->full_graph = full_graph;
+    region_->open_sizes = dynamic.is_none()      ? capture::OpenSizes::kAutomatic
+                          : dynamic.cast<bool>() ? capture::OpenSizes::kAlways
+                                                 : capture::OpenSizes::kNever;
     if (py::isinstance<py::str>(backend_)) {
       region_->backend = [](const auto& graph, const auto&) {
         // Graphs with branches, loops or calls run as script functions do.
@@ -123,8 +127,12 @@ void addCapture(PyObject* module) {
   py::class_<RegionObject> region(m, "_Region");
   forbidNew(region);
   region.def("call", &RegionObject::call);
-  m.def("_make_region", [](bool full_graph, const py::object& backend, const py::object& observer) {
-    return std::make_unique<RegionObject>(full_graph, backend, observer);
+  m.def("_make_region", [](bool full_graph, const py::object& backend, const py::object& observer,
+                           const py::object& dynamic) {
+    return std::make_unique<RegionObject>(full_graph, backend, observer, dynamic);
+  });
+  m.def("_mark_sizes", [](const py::object& tensor, const std::vector<int64_t>& dims, bool open) {
+    capture::markSizes(tensor.ptr(), dims, open);
   });
   addTorchGraphs(module);
   m.def("_call_plainly", callPlainly);

@@ -85,6 +85,8 @@ class Captured : public capture::CapturedGraph {
     }
   }
   std::string text() const override { return script_.function->graph()->str(); }
+  std::string contents() const override { return contentsOf(*script_.function->graph()); }
+  bool isImpure() const override { return script_.impure; }
   int numOperators() const override { return script_.num_operators; }
   Object object() const override {
     return Object::checked(scriptFunctionObject(script_.function, script_.unit));
@@ -182,6 +184,33 @@ std::shared_ptr<capture::CapturedGraph> Captured::calling(Object function) const
 }
 
 }  // namespace
+
+namespace {
+void appendConstants(const Block& block, std::string& text) {
+  for (const Node* node : block.nodes()) {
+    for (const Block* inner : node->blocks()) appendConstants(*inner, text);
+    const auto value = node->kind() == prim::Constant ? constantOf(node->output()) : std::nullopt;
+    if (!value || !value->isTensor() || !value->toTensor().defined()) continue;
+    const Tensor tensor = value->toTensor();
+    text += tensor.describe();
+    // Others are the same one where they are the same at all.
+    const bool plain = tensor.device().isCpu() && tensor.kind() == TensorKind::Dense &&
+                       tensor.isContiguous() && tensor.numel() > 0;
+    if (plain) {
+      text.append(static_cast<const char*>(tensor.rawData()),
+                  static_cast<size_t>(tensor.numel()) * tensor.itemSize());
+    } else {
+      text += fmt::format("{}", static_cast<const void*>(tensor.impl()));
+    }
+  }
+}
+}  // namespace
+
+std::string contentsOf(const Graph& graph) {
+  std::string text = graph.str();
+  appendConstants(*graph.block(), text);
+  return text;
+}
 
 // Counts the operators among a graph's nodes.
 int countOperators(const Block& block) {

@@ -23,6 +23,8 @@ struct ScriptGraph {
 
 // Returns the script function of a graph.
 ScriptGraph scriptGraph(std::shared_ptr<Graph> graph, std::vector<std::shared_ptr<void>> owners);
+// Returns the graph and its constants as text.
+std::string contentsOf(const Graph& graph);
 // Counts the operators among the nodes of a graph.
 int countOperators(const Block& block);
 // Sets the Python exception for the C++ exception that is being handled, and throws PythonError.

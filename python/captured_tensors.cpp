@@ -13,6 +13,7 @@
 #include "core/grad_mode.h"
 #include "python/eager.h"
 #include "python/fake_recording.h"
+#include "python/open_layout.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 
@@ -27,12 +28,11 @@ using capture::Object;
 
 class Guard : public capture::TensorGuard {
  public:
-  explicit Guard(PyObject* object)
+  Guard(PyObject* object, const capture::InputSizes& sizes)
       : type_(Object::share(reinterpret_cast<PyObject*>(Py_TYPE(object)))),
         dtype_(tensorIn(object).dtype()),
         device_(tensorIn(object).device()),
-        sizes_(tensorIn(object).impl()->sizes),
-        strides_(tensorIn(object).impl()->strides),
+        layout_(tensorIn(object).sizes(), tensorIn(object).strides(), sizes),
         requires_grad_(autograd::requiresGradient(tensorIn(object))),
         leaf_(autograd::isLeaf(tensorIn(object))) {}
 
@@ -42,22 +42,22 @@ class Guard : public capture::TensorGuard {
     if (!tensor.defined() || tensor.kind() != TensorKind::Dense) return false;
     const TensorImpl& impl = *tensor.impl();
     if (autograd::isLeaf(tensor) != leaf_) return false;
-    return impl.dtype == dtype_ && tensor.device() == device_ && impl.sizes == sizes_ &&
-           impl.strides == strides_ && autograd::requiresGradient(tensor) == requires_grad_;
+    return impl.dtype == dtype_ && tensor.device() == device_ &&
+           layout_.matches(impl.sizes, impl.strides) &&
+           autograd::requiresGradient(tensor) == requires_grad_;
   }
 
   std::string text() const override {
-    std::string sizes;
-    for (const int64_t size : sizes_) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    return fmt::format("a tensor of {} ({}){}", toString(dtype_), sizes,
+    return fmt::format("a tensor of {} ({}){}", toString(dtype_), layout_.text(),
                        requires_grad_ ? " with a gradient" : "");
   }
+  int64_t size(PyObject* tensor, int dim) const override { return tensorIn(tensor).size(dim); }
 
  private:
   Object type_;
   DType dtype_;
   Device device_;
-  DimVector sizes_, strides_;
+  OpenLayout layout_;
   bool requires_grad_, leaf_;
 };
 
@@ -90,12 +90,23 @@ class OwnTensors : public capture::World {
     if (PyLong_Check(object) || PyType_Check(object)) return false;
     return numberOf(object).has_value() || isDevice(object);
   }
-  std::shared_ptr<const capture::TensorGuard> guardFor(PyObject* tensor) const override {
+  std::shared_ptr<const capture::TensorGuard> guardFor(
+      PyObject* tensor, const capture::InputSizes& sizes) const override {
     const Tensor& t = tensorIn(tensor);
     if (!t.defined()) breakGraph("an empty tensor");
     if (t.kind() != TensorKind::Dense) breakGraph("a tensor that is not dense");
     if (!t.device().isCpu()) breakGraph(fmt::format("a tensor on {}", t.device().str()));
-    return std::make_shared<Guard>(tensor);
+    return std::make_shared<Guard>(tensor, sizes);
+  }
+  std::vector<int64_t> sizesOf(PyObject* tensor) const override {
+    const Tensor& t = tensorIn(tensor);
+    if (!t.defined()) breakGraph("an empty tensor");
+    if (t.kind() != TensorKind::Dense) breakGraph("a tensor that is not dense");
+    return {t.sizes().begin(), t.sizes().end()};
+  }
+  bool isParameter(PyObject* tensor) const override {
+    // A class of Python's that is derived from the tensors' own.
+    return Py_TYPE(tensor) != tensor_type;
   }
   Callee calleeOf(PyObject* function) const override {
     if (isEagerFunction(function)) return Callee::kOperator;

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "autograd/tape.h"
 #include "capture/compiled_call.h"
 #include "core/grad_mode.h"
 #include "ir/call_layer.h"
+#include "python/open_layout.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "runtime/ops/call.h"
@@ -65,6 +67,29 @@ bool hasFakeConstants(const Block& block) {
   return false;
 }
 
+// Returns whether the function's numbers are sizes, which are followed, or depend on none.
+bool readsSizes(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "shape",        "size",          "numel",     "nelement",          "dim",        "ndim",
+      "ndimension",   "requires_grad", "is_leaf",   "is_floating_point", "is_complex", "is_signed",
+      "element_size", "itemsize",      "is_sparse", "is_quantized",      "is_cuda",    "is_cpu",
+      "is_meta",      "is_mkldnn",     "layout",    "output_nr"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+// Returns whether the object is or holds ordinary numbers.
+bool holdsNumbers(PyObject* object, int depth) {
+  if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_Check(object) ||
+      PyComplex_Check(object) || PyUnicode_Check(object)) {
+    return true;
+  }
+  if (depth > 20 || (!PyTuple_Check(object) && !PyList_Check(object))) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    if (holdsNumbers(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return true;
+  }
+  return false;
+}
+
 std::string nameOf(PyObject* function) {
   const Owned text(PyObject_GetAttrString(function, "__qualname__"));
   const char* const utf8 =
@@ -109,19 +134,23 @@ void FakeTracer::around(const std::function<void()>& run) {
 
 // Runs the function while calls of operators are recorded.
 template <class F>
-Object FakeRecording::recorded(const std::string& what, F&& f) {
+Object FakeRecording::recorded(const std::string& what, const std::vector<PyObject*>& arguments,
+                               bool reads_sizes, F&& f) {
   Object result;
+  sizes_.begin();
   {
     const tracing::TraceScope scope(tracer_);
+    const NumberFollowerScope numbers(sizes_.isOpen() ? &sizes_ : nullptr);
     result = Object::own(f());
   }
   if (!result) breakOnError(what);
+  sizes_.end(arguments, !reads_sizes && holdsNumbers(result.get(), 0));
   return faked(std::move(result), what, 0);
 }
 
-Object FakeRecording::addInput(PyObject* tensor) {
+Object FakeRecording::addInput(PyObject* tensor, const capture::InputSizes& sizes) {
   const Tensor& real = tensorIn(tensor);
-  const Tensor fake = Tensor::emptyStrided(real.sizes(), real.strides(), real.dtype(), kMeta);
+  const Tensor fake = fakeOf(real.sizes(), real.strides(), real.dtype(), sizes);
   const bool gradient = autograd::requiresGradient(real);
   Object object;
   // The tensor was made before, whatever the mode is now.
@@ -138,8 +167,16 @@ Object FakeRecording::addInput(PyObject* tensor) {
         reinterpret_cast<PyObject*>(tensor_type), "_make_subclass", "OOi",
         reinterpret_cast<PyObject*>(Py_TYPE(tensor)), plain.get(), gradient ? 1 : 0));
   }
-  addFake(object.get());
+  addFake(object.get(), sizes);
   return object;
+}
+
+std::optional<capture::SizeExpression> FakeRecording::sizeOf(PyObject* number) const {
+  return sizes_.sizeOf(number);
+}
+
+Object FakeRecording::numberFor(const capture::SizeExpression& expression) {
+  return sizes_.numberFor(expression);
 }
 
 Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arguments,
@@ -158,7 +195,15 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
       breakGraph("a tensor that requires a gradient is made");
     }
   }
-  return recorded(nameOf(function), [&] {
+  static PyObject* const kLength = PyDict_GetItemString(PyEval_GetBuiltins(), "len");
+  if (function == kLength && arguments.size() == 1 && isTensor(arguments[0]) &&
+      tensorIn(arguments[0]).dim() > 0) {
+    return recorded("len()", arguments, true, [&] {
+      return followedSize(*tracing::Tracer::active(), tensorIn(arguments[0]), 0);
+    });
+  }
+  const std::string name = nameOf(function);
+  return recorded(name, arguments, readsSizes(name.substr(name.rfind('.') + 1)), [&] {
     return PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names);
   });
 }
@@ -174,7 +219,7 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
   if (text == "is_meta") return Object::share(Py_False);
   if (text == "is_cpu") return Object::share(Py_True);
   if (text.starts_with("__")) breakGraph(fmt::format("'{}' of a tensor", text));
-  return recorded(fmt::format("'{}' of a tensor", text),
+  return recorded(fmt::format("'{}' of a tensor", text), {fake}, readsSizes(text),
                   [&] { return PyObject_GetAttr(fake, name); });
 }
 
@@ -199,7 +244,13 @@ int FakeRecording::numOperators() const {
 
 ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   std::vector<IValue> values;
-  for (PyObject* each : outputs) values.emplace_back(tensorIn(each));
+  std::vector<Value*> known;
+  for (PyObject* each : outputs) {
+    values.emplace_back(tensorIn(each));
+    if (Value* const value = tracer_.find(tensorIn(each))) known.push_back(value);
+  }
+  sizes_.checkDead(known);
+  sizes_.forget();
   try {
     const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
     nameDevices(*graph, *graph->block());
@@ -223,8 +274,10 @@ PyTypeObject* FakeRecording::typeOf(PyObject* fake) const {
   return Py_TYPE(fake);
 }
 
-void FakeRecording::addFake(PyObject* fake) {
-  tracer_.addInput(fmt::format("x{}", num_inputs_++), IValue(tensorIn(fake)));
+void FakeRecording::addFake(PyObject* fake, const capture::InputSizes& sizes) {
+  const Tensor& tensor = tensorIn(fake);
+  tracer_.addInput(fmt::format("x{}", num_inputs_++), IValue(tensor));
+  sizes_.addInput(tracer_.find(tensor), tensor, sizes);
 }
 
 // Returns the result with fakes for real tensors, which were made of numbers.

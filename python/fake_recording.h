@@ -7,6 +7,7 @@
 #include "capture/world.h"
 #include "lazy/zero_results.h"
 #include "python/captured_graph.h"
+#include "python/size_tracking.h"
 #include "tracing/tracer.h"
 
 namespace wick::python {
@@ -36,7 +37,9 @@ class FakeRecording : public capture::Recording {
   const capture::World& world() const override { return world_; }
   void enter(PyObject*) override {}
   bool initialGradMode() const override { return initial_grad_mode_; }
-  capture::Object addInput(PyObject* tensor) override;
+  capture::Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override;
+  std::optional<capture::SizeExpression> sizeOf(PyObject* number) const override;
+  capture::Object numberFor(const capture::SizeExpression& expression) override;
   bool isFake(PyObject* object) const override;
   PyTypeObject* typeOf(PyObject* fake) const override;
   capture::Object call(PyObject* function, const std::vector<PyObject*>& arguments,
@@ -49,19 +52,22 @@ class FakeRecording : public capture::Recording {
 
  protected:
   // Registers a fake as the next input.
-  void addFake(PyObject* fake);
+  void addFake(PyObject* fake, const capture::InputSizes& sizes);
+  const SizeTracking& sizes() const { return sizes_; }
   // Ends the recording. The outputs are fakes.
   ScriptGraph script(const std::vector<PyObject*>& outputs);
 
  private:
   template <class F>
-  capture::Object recorded(const std::string& what, F&& f);
+  capture::Object recorded(const std::string& what, const std::vector<PyObject*>& arguments,
+                           bool reads_sizes, F&& f);
   capture::Object faked(capture::Object object, const std::string& what, int depth);
   capture::Object cloneOf(const Tensor& tensor);
 
   const capture::World& world_;
   const bool initial_grad_mode_;
   FakeTracer tracer_;
+  SizeTracking sizes_{tracer_};
   int num_inputs_ = 0;
 };
 

@@ -77,8 +77,11 @@ TorchCallState::TorchCallState(const TorchRecord& record, std::span<const Object
                                KeptMemory& kept)
     : record_(record), inputs_(inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const TorchLayout& layout = record.inputs[i].layout;
-    memories_.push_back(kept.of(*record.library, i, inputs[i].get(), layout));
+    const TorchLayout layout = actualLayout(inputs[i].get(), record.inputs[i].layout);
+    // The memory of one whose sizes may change is not kept.
+    memories_.push_back(layout.open ? std::make_shared<const TorchMemory>(
+                                          memoryOf(*record.library, inputs[i].get(), layout))
+                                    : kept.of(*record.library, i, inputs[i].get(), layout));
     tensors_.push_back(memories_.back()->tensor(layout));
   }
   checkWritten();

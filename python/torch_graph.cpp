@@ -55,6 +55,8 @@ class TorchGraph : public capture::CapturedGraph {
     }
   }
   std::string text() const override { return record_->script.function->graph()->str(); }
+  std::string contents() const override { return contentsOf(*record_->script.function->graph()); }
+  bool isImpure() const override { return record_->script.impure; }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override;
   std::shared_ptr<CapturedGraph> operatorByOperator() const override;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/world.h"
@@ -15,7 +17,8 @@ class TorchLibrary;
 struct TorchInput {
   TorchLayout layout;
   bool requires_grad = false;
-  bool written = false;  // the graph writes to its memory
+  bool written = false;           // the graph writes to its memory
+  std::vector<int> symbols = {};  // of open sizes, by dimension; -1 for others
 };
 
 // Results whose gradients come from operators that no other results' gradients come from.
@@ -39,6 +42,9 @@ struct TorchRecord {
   std::vector<TorchInput> inputs;
   std::vector<capture::Object> input_fakes, output_fakes;
   std::vector<TorchCall> calls;
+  // Numbers in these calls that stand for expressions of open sizes.
+  std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers;
+  capture::SizeTable sizes;
   DType dtype = DType::Float;              // the default one
   bool grad_mode = true;                   // at the start
   std::vector<bool> unrecorded;            // for each output: a view that has no history of its own

@@ -91,15 +91,33 @@ Tensor TorchMemory::tensor(const TorchLayout& layout) const {
       layout.dtype, layout.sizes, layout.strides, base.impl()->offset);
 }
 
+TorchLayout actualLayout(PyObject* tensor, const TorchLayout& layout) {
+  if (!layout.open) return layout;
+  const Names& all = names();
+  return {layout.dtype, numbersOf(Object::checked(PyObject_GetAttr(tensor, all.shape))),
+          numbersOf(Object::checked(PyObject_CallMethodNoArgs(tensor, all.stride))), layout.open};
+}
+
+std::vector<int64_t> sizesOfTorch(PyObject* tensor) {
+  const DimVector sizes = numbersOf(Object::checked(PyObject_GetAttr(tensor, names().shape)));
+  return {sizes.begin(), sizes.end()};
+}
+
 bool hasLayout(const TorchLibrary& library, PyObject* tensor, const TorchLayout& layout) {
   const Names& all = names();
+  const auto lies_so = [&] {
+    const Object sizes = Object::own(PyObject_GetAttr(tensor, all.shape));
+    const Object strides = Object::own(PyObject_CallMethodNoArgs(tensor, all.stride));
+    if (!layout.open)
+      return holdsNumbers(sizes, layout.sizes) && holdsNumbers(strides, layout.strides);
+    if (!sizes || !strides || !PyTuple_Check(sizes.get()) || !PyTuple_Check(strides.get()))
+      return false;
+    return layout.open->matches(numbersOf(sizes), numbersOf(strides));
+  };
   const Object dtype = Object::own(PyObject_GetAttr(tensor, all.dtype));
-  const bool same =
-      dtype && library.dtypeOf(dtype.get()) == layout.dtype &&
-      hasAttribute(tensor, all.layout, library.strided.get()) &&
-      hasAttribute(tensor, all.is_cpu, Py_True) &&
-      holdsNumbers(Object::own(PyObject_GetAttr(tensor, all.shape)), layout.sizes) &&
-      holdsNumbers(Object::own(PyObject_CallMethodNoArgs(tensor, all.stride)), layout.strides);
+  const bool same = dtype && library.dtypeOf(dtype.get()) == layout.dtype &&
+                    hasAttribute(tensor, all.layout, library.strided.get()) &&
+                    hasAttribute(tensor, all.is_cpu, Py_True) && lies_so();
   if (PyErr_Occurred()) PyErr_Clear();
   return same;
 }
@@ -119,7 +137,7 @@ TorchLayout layoutOf(const TorchLibrary& library, PyObject* tensor) {
   const std::optional<DType> dtype = library.dtypeOf(type.get());
   if (!dtype || isQuantized(*dtype)) breakGraph("a tensor of a dtype that graphs do not take");
   return {*dtype, numbersOf(Object::checked(PyObject_GetAttr(tensor, all.shape))),
-          numbersOf(Object::checked(PyObject_CallMethodNoArgs(tensor, all.stride)))};
+          numbersOf(Object::checked(PyObject_CallMethodNoArgs(tensor, all.stride))), nullptr};
 }
 
 int64_t versionOf(PyObject* tensor) {

@@ -5,6 +5,7 @@
 
 #include "capture/bytecode/object.h"
 #include "core/tensor.h"
+#include "python/open_layout.h"
 
 namespace wick::python {
 
@@ -14,6 +15,8 @@ class TorchLibrary;
 struct TorchLayout {
   DType dtype = DType::Float;
   DimVector sizes, strides;
+  // Which sizes others may have; null: none.
+  std::shared_ptr<const OpenLayout> open = nullptr;
 };
 
 // The memory of one tensor of PyTorch's, held as long as this lives.
@@ -33,6 +36,10 @@ bool hasLayout(const TorchLibrary& library, PyObject* tensor, const TorchLayout&
 // Returns how a tensor lies in memory. Throws GraphBreak for tensors that are not dense and on the
 // CPU, or of a dtype that Wick does not have.
 TorchLayout layoutOf(const TorchLibrary& library, PyObject* tensor);
+// Returns sizes and strides of a tensor of the layout, which may leave sizes open.
+TorchLayout actualLayout(PyObject* tensor, const TorchLayout& layout);
+// Returns the sizes of a tensor. Throws PythonError.
+std::vector<int64_t> sizesOfTorch(PyObject* tensor);
 // Takes the memory of a tensor of PyTorch's. Throws PythonError.
 TorchMemory memoryOf(const TorchLibrary& library, PyObject* tensor, const TorchLayout& layout);
 // Returns how often the memory of a tensor of PyTorch's was written to.

@@ -1,5 +1,6 @@
 #include "python/torch_replay.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "capture/bytecode/frame_hook.h"
@@ -18,6 +19,8 @@ class PythonGraph : public capture::CapturedGraph {
   explicit PythonGraph(std::shared_ptr<const TorchRecord> record) : record_(std::move(record)) {}
 
   std::string text() const override { return record_->script.function->graph()->str(); }
+  std::string contents() const override { return contentsOf(*record_->script.function->graph()); }
+  bool isImpure() const override { return record_->script.impure; }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override { return torchGraph(record_)->object(); }
   std::shared_ptr<CapturedGraph> operatorByOperator() const override {
@@ -84,13 +87,17 @@ class ReplayedCalls : public PythonGraph {
       for (const Object& argument : each.arguments) holders_.push_back(holdsFakes(argument.get()));
       if (each.result) addSlots(each.result.get());
     }
+    for (const auto& [number, expression] : record_->numbers) {
+      number_slots_.emplace(number, slots_.size() + number_slots_.size());
+    }
   }
 
  protected:
   bool mustNotRepeat() const override { return record_->script.impure; }
   void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
     const capture::PauseHook pause;
-    std::vector<Object> slots(slots_.size());
+    std::vector<Object> slots(slots_.size() + record_->numbers.size());
+    computeNumbers(inputs, slots);
     for (size_t i = 0; i < inputs.size(); ++i) slots[i] = inputs[i];
     std::vector<Object> kept;
     std::vector<PyObject*> arguments;
@@ -113,7 +120,31 @@ class ReplayedCalls : public PythonGraph {
 
  private:
   void slotOf(PyObject* fake) { slots_.emplace(fake, slots_.size()); }
-  bool isFake(PyObject* object) const { return slots_.count(object) != 0; }
+  bool isFake(PyObject* object) const {
+    return slots_.count(object) != 0 || record_->numbers.count(object) != 0;
+  }
+  // Fills the slots of numbers with what they are for the sizes of these inputs.
+  void computeNumbers(std::span<const Object> inputs, std::vector<Object>& slots) const {
+    if (record_->numbers.empty()) return;
+    std::vector<int64_t> sizes(static_cast<size_t>(record_->sizes.numSymbols()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::vector<int>& symbols = record_->inputs[i].symbols;
+      if (std::ranges::all_of(symbols, [](int symbol) { return symbol < 0; })) continue;
+      const std::vector<int64_t> own = sizesOfTorch(inputs[i].get());
+      for (size_t d = 0; d < symbols.size(); ++d) {
+        if (symbols[d] >= 0) sizes[static_cast<size_t>(symbols[d])] = own[d];
+      }
+    }
+    for (const auto& [number, at] : number_slots_) {
+      const auto value = record_->sizes.evaluate(record_->numbers.at(number).second, sizes);
+      if (value) {
+        slots[at] = Object::checked(PyLong_FromLongLong(*value));
+        continue;
+      }
+      PyErr_SetString(PyExc_RuntimeError, "a size cannot be computed");
+      throw capture::PythonError();
+    }
+  }
   void addSlots(PyObject* result) {
     if (isTensor(result)) return slotOf(result);
     if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return;
@@ -123,6 +154,10 @@ class ReplayedCalls : public PythonGraph {
   }
   bool holdsFakes(PyObject* object) const {
     if (isFake(object)) return true;
+    if (PySlice_Check(object)) {
+      const auto* slice = reinterpret_cast<PySliceObject*>(object);
+      return holdsFakes(slice->start) || holdsFakes(slice->stop) || holdsFakes(slice->step);
+    }
     if (PyDict_CheckExact(object)) {
       PyObject *key = nullptr, *value = nullptr;
       for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
@@ -139,6 +174,15 @@ class ReplayedCalls : public PythonGraph {
   // Returns the argument with tensors in place of fakes.
   Object filled(PyObject* object, const std::vector<Object>& slots) const {
     if (const auto found = slots_.find(object); found != slots_.end()) return slots[found->second];
+    if (const auto found = number_slots_.find(object); found != number_slots_.end()) {
+      return slots[found->second];
+    }
+    if (PySlice_Check(object)) {
+      const auto* slice = reinterpret_cast<PySliceObject*>(object);
+      return Object::checked(PySlice_New(filled(slice->start, slots).get(),
+                                         filled(slice->stop, slots).get(),
+                                         filled(slice->step, slots).get()));
+    }
     if (PyDict_CheckExact(object)) {
       Object made = Object::checked(PyDict_New());
       PyObject *key = nullptr, *value = nullptr;
@@ -180,7 +224,8 @@ class ReplayedCalls : public PythonGraph {
   }
 
   std::unordered_map<PyObject*, size_t> slots_;  // by fake
-  std::vector<bool> holders_;                    // for each argument of each call
+  std::unordered_map<PyObject*, size_t> number_slots_;
+  std::vector<bool> holders_;  // for each argument of each call
 };
 
 }  // namespace

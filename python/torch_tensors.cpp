@@ -24,16 +24,25 @@ using capture::breakGraph;
 using capture::Callee;
 using capture::Object;
 
+// Returns the layout that an entry with open sizes is for.
+TorchLayout openLayoutOf(const TorchLibrary& library, PyObject* tensor,
+                         const capture::InputSizes& sizes) {
+  TorchLayout layout = layoutOf(library, tensor);
+  if (sizes.areAllClosed()) return layout;
+  layout.open = std::make_shared<const OpenLayout>(layout.sizes, layout.strides, sizes);
+  return layout;
+}
+
 bool isTrue(PyObject* object, const char* attribute) {
   return Object::checked(PyObject_GetAttrString(object, attribute)).get() == Py_True;
 }
 
 class TorchGuard : public capture::TensorGuard {
  public:
-  TorchGuard(const TorchLibrary& library, PyObject* tensor)
+  TorchGuard(const TorchLibrary& library, PyObject* tensor, const capture::InputSizes& sizes)
       : library_(library),
         type_(Py_TYPE(tensor)),
-        layout_(layoutOf(library, tensor)),
+        layout_(openLayoutOf(library, tensor, sizes)),
         requires_grad_(isTrue(tensor, "requires_grad")),
         leaf_(isTrue(tensor, "is_leaf")) {}
 
@@ -45,12 +54,13 @@ class TorchGuard : public capture::TensorGuard {
     return !requires_grad_ || is(object, kLeaf) == leaf_;
   }
   std::string text() const override {
-    std::string sizes;
-    for (const int64_t size : layout_.sizes) {
-      sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    }
+    const std::string sizes =
+        layout_.open ? layout_.open->text() : OpenLayout(layout_.sizes, layout_.strides, {}).text();
     return fmt::format("a tensor of {} ({}){}", toString(layout_.dtype), sizes,
                        requires_grad_ ? " with a gradient" : "");
+  }
+  int64_t size(PyObject* tensor, int dim) const override {
+    return sizesOfTorch(tensor)[static_cast<size_t>(dim)];
   }
 
  private:
@@ -76,10 +86,10 @@ class TorchRecording : public FakeRecording {
     record_.dtype = defaultDType();
   }
 
-  Object addInput(PyObject* tensor) override {
-    TorchInput input{layoutOf(library_, tensor), isTrue(tensor, "requires_grad"), false};
-    const Tensor fake = Tensor::emptyStrided(input.layout.sizes, input.layout.strides,
-                                             input.layout.dtype, {DeviceType::Meta, -1});
+  Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override {
+    TorchInput input{openLayoutOf(library_, tensor, sizes), isTrue(tensor, "requires_grad"), false,
+                     sizes.symbols};
+    const Tensor fake = fakeOf(input.layout.sizes, input.layout.strides, input.layout.dtype, sizes);
     Object object;
     {
       // The tensor was made before, whatever the mode is now.
@@ -93,7 +103,7 @@ class TorchRecording : public FakeRecording {
     record_.inputs.push_back(std::move(input));
     record_.input_fakes.push_back(object);
     versions_.push_back(storageOf(object).version());
-    addFake(object.get());
+    addFake(object.get(), sizes);
     return object;
   }
 
@@ -156,6 +166,13 @@ class TorchRecording : public FakeRecording {
     }
     record_.components = torchComponents(record_);
     record_.script = script(outputs);
+    if (sizes().isOpen()) {
+      record_.sizes = sizes().table();
+      record_.numbers = sizes().numbers();
+      for (auto& [number, known] : record_.numbers) {
+        known.second = record_.sizes.simplified(known.second);
+      }
+    }
     return torchGraph(std::make_shared<const TorchRecord>(std::move(record_)));
   }
 
@@ -208,11 +225,16 @@ class TorchTensors : public capture::World {
   bool isTensorType(PyTypeObject* type) const override { return library_.isTensorType(type); }
   bool isSizeType(PyTypeObject* type) const override { return type == library_.size_type; }
   bool isConstant(PyObject* object) const override { return library_.isConstant(object); }
-  std::shared_ptr<const capture::TensorGuard> guardFor(PyObject* tensor) const override {
+  std::shared_ptr<const capture::TensorGuard> guardFor(
+      PyObject* tensor, const capture::InputSizes& sizes) const override {
     if (!library_.isPlainTensorType(Py_TYPE(tensor))) {
       breakGraph(fmt::format("a tensor of the class {}", Py_TYPE(tensor)->tp_name));
     }
-    return std::make_shared<TorchGuard>(library_, tensor);
+    return std::make_shared<TorchGuard>(library_, tensor, sizes);
+  }
+  std::vector<int64_t> sizesOf(PyObject* tensor) const override { return sizesOfTorch(tensor); }
+  bool isParameter(PyObject* tensor) const override {
+    return Py_TYPE(tensor) != library_.tensor_type;
   }
   Callee calleeOf(PyObject* function) const override { return library_.calleeOf(function); }
   bool isLibrary(PyObject* module) const override {

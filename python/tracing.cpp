@@ -34,6 +34,7 @@ struct Session {
   SourcePlaces places;
 };
 thread_local Session* session = nullptr;
+thread_local NumberFollower* follower = nullptr;
 
 // Of one tracer: the session that it belongs to, or null.
 Session* sessionOf(const Tracer& tracer) {
@@ -85,6 +86,13 @@ PyObject* sizeAt(Tracer& tracer, const Tensor& tensor, int64_t dim) {
 
 }  // namespace
 
+NumberFollowerScope::NumberFollowerScope(NumberFollower* of)
+    : before_(std::exchange(follower, of)) {}
+
+NumberFollowerScope::~NumberFollowerScope() {
+  follower = before_;
+}
+
 void notePlace(Tracer& tracer) {
   if (Session* current = sessionOf(tracer)) tracer.setPlace(current->places.ofCaller());
 }
@@ -116,14 +124,15 @@ void warnOfConstant(const char* what) {
 
 bool isFollowed(PyObject* object) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (follower) return follower->isNumber(object);
   return int_class && (type == int_class || type == float_class);
 }
 
 Value* followedValue(Tracer& tracer, PyObject* object, const IValue& value) {
   Session* current = sessionOf(tracer);
-  if (!current || !holdsFollowed(object, 0)) return nullptr;
+  if ((!current && !follower) || !holdsFollowed(object, 0)) return nullptr;
   if (isFollowed(object)) {
-    Value* found = numberValue(*current, object);
+    Value* found = current ? numberValue(*current, object) : follower->find(object);
     if (!found || !value.isDouble() || found->type()->kind() != TypeKind::Int) return found;
     return asFloat(tracer.graph(), found);
   }
@@ -140,7 +149,7 @@ Value* followedValue(Tracer& tracer, PyObject* object, const IValue& value) {
 
 PyObject* followedObject(Tracer& tracer, const IValue& number, Value* value) {
   Session* current = sessionOf(tracer);
-  if (!current || !value) return toPython(number);
+  if ((!current && !follower) || !value) return toPython(number);
   if (number.isList() || number.isTuple()) {
     const std::vector<IValue>& elements = number.elements();
     for (const IValue& e : elements) {
@@ -159,6 +168,7 @@ PyObject* followedObject(Tracer& tracer, const IValue& number, Value* value) {
     }
     return out.leak();
   }
+  if (!current) return number.isInt() ? follower->object(number.toInt(), value) : toPython(number);
   PyObject* kind = number.isInt() ? int_class : number.isDouble() ? float_class : nullptr;
   if (!kind) return toPython(number);
   const Owned plain(toPython(number));

@@ -25,6 +25,29 @@ void warnOfTrace(const char* text);
 // The Value of a number that the trace follows, or of a list or tuple with such numbers; null for
 // all else. `value` is the object as the call takes it.
 Value* followedValue(tracing::Tracer& tracer, PyObject* object, const IValue& value);
+// Follows numbers of another recording than wick.jit.trace's.
+class NumberFollower {
+ public:
+  virtual ~NumberFollower() = default;
+  // Whether the object is a number that is followed.
+  virtual bool isNumber(PyObject* object) const = 0;
+  // The Value of such a number; null where it has become a constant.
+  virtual Value* find(PyObject* number) = 0;
+  // An object for a number with its Value.
+  virtual PyObject* object(int64_t number, Value* value) = 0;
+};
+
+// Makes one the follower of the calling thread.
+class NumberFollowerScope {
+ public:
+  explicit NumberFollowerScope(NumberFollower* follower);
+  ~NumberFollowerScope();
+  NumberFollowerScope(const NumberFollowerScope&) = delete;
+
+ private:
+  NumberFollower* const before_;
+};
+
 // Whether the object is such a number.
 bool isFollowed(PyObject* object);
 // A number, or a list or tuple of numbers, with its Value.

@@ -26,6 +26,8 @@ class Builder {
   int buildCall(int callee, const Arguments& given);
   // Returns the register of a constant.
   int constant(PyObject* object);
+  // Returns the register of the value of an expression of open sizes.
+  int size(const SizeExpression& expression) { return guards_.keepSize(expression); }
   // Returns the register of the graph's output for a fake.
   int output(PyObject* fake);
   // Appends a step with a result, and returns its register.

@@ -22,6 +22,7 @@
 #include "capture/values/partial.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
+#include "capture/values/size.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -209,6 +210,7 @@ Variable* superOf(Capture& capture, const Arguments& given) {
 
 Variable* len(Capture& capture, const Arguments& given) {
   if (argumentCount(given) != 1) return nullptr;
+  if (auto* tensor = capture.as<TensorVariable>(first(given))) return tensor->firstSize(capture);
   return capture.constantLong(lengthOf(capture, first(given)));
 }
 
@@ -439,6 +441,10 @@ template <PyTypeObject* kType>
 Variable* numberOf(Capture& capture, const Arguments& given) {
   for (Variable* each : given.positional) {
     if (capture.as<TensorVariable>(each)) breakGraph("the value of a tensor as a number");
+  }
+  const bool alone = given.positional.size() == 1 && given.keywords.empty();
+  if (alone && kType == &PyLong_Type && dynamic_cast<SizeVariable*>(first(given))) {
+    return first(given);
   }
   if (given.positional.size() == 1 && dynamic_cast<InstanceVariable*>(first(given))) {
     return callMethod(capture, first(given), kType == &PyLong_Type ? "__int__" : "__float__");

@@ -35,14 +35,18 @@ struct Objects {
   std::vector<PyObject*> all;
   Object names;
 
-  Objects(Capture& capture, const Arguments& given) {
-    for (Variable* each : given.positional) add(capture.objectFor(each));
+  // `open`: sizes stay open.
+  Objects(Capture& capture, const Arguments& given, bool open) {
+    const auto objectOf = [&](Variable* each) {
+      return open ? capture.argumentFor(each) : capture.objectFor(each);
+    };
+    for (Variable* each : given.positional) add(objectOf(each));
     if (given.keywords.empty()) return;
     names = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(given.keywords.size())));
     for (size_t i = 0; i < given.keywords.size(); ++i) {
       PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
                        Py_NewRef(given.keywords[i].first.get()));
-      add(capture.objectFor(given.keywords[i].second));
+      add(objectOf(given.keywords[i].second));
     }
   }
   size_t positional() const {
@@ -76,11 +80,11 @@ Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given
   if (kind != Callee::kBreak) capture.recording->enter(function);
   switch (kind) {
     case Callee::kOperator: {
-      const Objects objects(capture, given);
+      const Objects objects(capture, given, true);
       return capture.recorded(function, objects.all, objects.names.get());
     }
     case Callee::kPure: {
-      const Objects objects(capture, given);
+      const Objects objects(capture, given, false);
       return capture.concretely([&] {
         return capture.result(Object::checked(PyObject_Vectorcall(
             function, objects.all.data(), objects.positional(), objects.names.get())));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "capture/bytecode/instance.h"
 #include "capture/compiled_call.h"
 #include "capture/evaluate/protocol.h"
@@ -17,6 +19,7 @@
 #include "capture/values/partial.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
+#include "capture/values/size.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -52,8 +55,8 @@ bool isPlainClass(PyTypeObject* type) {
 
 }  // namespace
 
-Capture::Capture(const World& world, const FrameRoots& roots)
-    : world(world), roots(roots), recording(world.record()) {}
+Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings& settings)
+    : world(world), roots(roots), recording(world.record()), settings_(settings) {}
 
 Capture::~Capture() = default;
 
@@ -62,6 +65,7 @@ Capture::~Capture() = default;
 Variable* Capture::makeFor(Source* source, PyObject* object) {
   PyTypeObject* const type = Py_TYPE(object);
   const auto own = [&] { return Object::share(object); };
+  if (isOpenInteger(source, object)) return make<SizeVariable>(*this, own());
   if (isConstant(object) && !PyTuple_CheckExact(object)) {
     return make<ConstantVariable>(own(), false);
   }
@@ -171,6 +175,7 @@ Variable* Capture::result(Object object) {
     made->used = true;
     return fakes_[at] = made;
   }
+  if (const auto size = recording->sizeOf(at)) return sizeVariable(*size);
   if (isConstant(at)) return make<ConstantVariable>(std::move(object), false);
   if (world.isConstant(at)) return make<ConstantVariable>(std::move(object), true);
   if (PyTuple_Check(at) || PyList_CheckExact(at)) {
@@ -281,11 +286,110 @@ void Capture::raiseCurrent() {
 
 // ---- tensors ----
 
+bool Capture::isOpen(const std::string& source, PyObject* tensor, size_t dim,
+                     const std::vector<int64_t>& sizes) const {
+  if (!settings_.examples.empty()) return settings_.symbols.count({source, dim}) != 0;
+  // Other rules hold for sizes of 0 and 1.
+  if (settings_.mode == OpenSizes::kNever || sizes[dim] < 2) return false;
+  if (settings_.closed.count({source, dim}) != 0) return false;
+  if (const auto mark = markOf(tensor, dim)) return *mark;
+  if (world.isParameter(tensor)) return false;
+  if (settings_.mode == OpenSizes::kAlways) return true;
+  return settings_.history && settings_.history->differs(source, dim, sizes);
+}
+
+namespace {
+
+// Stands for the dimension in the place of an int.
+constexpr size_t kNoDim = std::numeric_limits<size_t>::max();
+
+// Returns the value of an int, 0 for those that are no sizes.
+int64_t sizeIn(PyObject* number) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  return overflow != 0 || value < 0 || value > kMost ? 0 : value;
+}
+
+}  // namespace
+
+bool Capture::isOpenInteger(Source* source, PyObject* number) const {
+  if (!source || source->access != Access::kSlot || !PyLong_CheckExact(number)) return false;
+  const SizePlace place{source->text(), kNoDim};
+  if (!settings_.examples.empty()) return settings_.symbols.count(place) != 0;
+  const int64_t value = sizeIn(number);
+  if (settings_.mode == OpenSizes::kNever || value < 2 || settings_.closed.count(place) != 0) {
+    return false;
+  }
+  return settings_.history && settings_.history->differs(place.first, 0, {value});
+}
+
+SizeExpression Capture::openInteger(Source* source, PyObject* number) {
+  noteInteger(source, number);
+  const SizePlace place{source->text(), kNoDim};
+  const int symbol = symbolFor(place, sizeIn(number));
+  open_places_[place] = symbol;
+  guards.add(source,
+             {Check::Kind::kType, Object::share(reinterpret_cast<PyObject*>(&PyLong_Type)), 0, {}});
+  guards.addOpenSize(source, nullptr, 0, symbol);
+  return guards.sizes().symbol(symbol);
+}
+
+void Capture::noteInteger(Source* source, PyObject* number) {
+  input_sizes_.emplace_back(source->text(), std::vector<int64_t>{sizeIn(number)});
+}
+
+int Capture::symbolFor(const SizePlace& place, int64_t size) {
+  SizeTable& table = guards.sizes();
+  const int next = table.numSymbols();
+  if (!settings_.examples.empty()) {
+    const int symbol = settings_.symbols.at(place);
+    if (symbol > next) breakGraph("sizes in another order than before");
+    if (symbol == next) table.addSymbol(settings_.examples[static_cast<size_t>(symbol)]);
+  } else {
+    // Equal sizes are supposed to be equal in other calls as well.
+    const auto [known, added] = symbol_of_size_.try_emplace(size, next);
+    if (!added) return known->second;
+    table.addSymbol(size);
+  }
+  if (table.numSymbols() > next) {
+    table.name(next, place.second == kNoDim
+                         ? place.first
+                         : fmt::format("{}.shape[{}]", place.first, place.second));
+    return next;
+  }
+  return settings_.symbols.at(place);
+}
+
+InputSizes Capture::inputSizesOf(Source* source, PyObject* tensor) {
+  const std::vector<int64_t> sizes = world.sizesOf(tensor);
+  const std::string text = source->text();
+  input_sizes_.emplace_back(text, sizes);
+  InputSizes made{&guards.sizes(), {}, sizes};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    made.symbols.push_back(-1);
+    if (source->access == Access::kPinned || !isOpen(text, tensor, i, sizes)) continue;
+    const int symbol = symbolFor({text, i}, sizes[i]);
+    open_places_[{text, i}] = symbol;
+    made.symbols[i] = symbol;
+    graph_symbols_.insert(symbol);
+    made.examples[i] = guards.sizes().hintOf(symbol);
+  }
+  return made;
+}
+
 Object Capture::addInput(Source* source, PyObject* tensor) {
-  guards.add(source, {Check::Kind::kTensor, {}, 0, world.guardFor(tensor)});
+  const InputSizes sizes = inputSizesOf(source, tensor);
+  const std::shared_ptr<const TensorGuard> guard = world.guardFor(tensor, sizes);
+  guards.add(source, {Check::Kind::kTensor, {}, 0, guard});
   guards.keep(source);
+  for (size_t i = 0; i < sizes.symbols.size(); ++i) {
+    if (sizes.isOpen(i)) {
+      guards.addOpenSize(source, guard, static_cast<int>(i), sizes.symbols[i]);
+    }
+  }
   inputs_.push_back(source);
-  Object fake = recording->addInput(tensor);
+  Object fake = recording->addInput(tensor, sizes);
   kept_.push_back(fake);
   fakes_[fake.get()] = known_.at(tensor);
   return fake;
@@ -293,10 +397,25 @@ Object Capture::addInput(Source* source, PyObject* tensor) {
 
 namespace {
 
-Object objectWithin(Capture& capture, Variable* variable, int depth) {
+// `open`: sizes stay open.
+Object objectWithin(Capture& capture, Variable* variable, bool open, int depth) {
   if (depth > kMaxNesting) breakGraph("values are nested too deeply");
   capture.use(variable);
-  if (PyObject* constant = variable->constant()) return Object::share(constant);
+  if (open) {
+    if (auto* size = dynamic_cast<SizeVariable*>(variable)) {
+      return capture.numberFor(size->expression());
+    }
+    if (auto* slice = dynamic_cast<SliceVariable*>(variable)) {
+      Object parts[3];
+      for (size_t i = 0; i < 3; ++i) {
+        parts[i] = objectWithin(capture, slice->part(i), true, depth + 1);
+      }
+      return Object::checked(PySlice_New(parts[0].get(), parts[1].get(), parts[2].get()));
+    }
+  }
+  const bool elementwise = open && holdsSizes(variable);
+  PyObject* const constant = elementwise ? nullptr : variable->constant();
+  if (constant) return Object::share(constant);
   if (auto* tensor = dynamic_cast<TensorVariable*>(variable)) return Object::share(tensor->fake());
   if (auto* sequence = dynamic_cast<SequenceVariable*>(variable)) {
     const std::vector<Variable*> elements = sequence->all(capture);
@@ -305,7 +424,7 @@ Object objectWithin(Capture& capture, Variable* variable, int depth) {
     Object made = Object::checked(list ? PyList_New(count) : PyTuple_New(count));
     for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* const each =
-          objectWithin(capture, elements[static_cast<size_t>(i)], depth + 1).leak();
+          objectWithin(capture, elements[static_cast<size_t>(i)], open, depth + 1).leak();
       if (list) {
         PyList_SET_ITEM(made.get(), i, each);
       } else {
@@ -317,8 +436,8 @@ Object objectWithin(Capture& capture, Variable* variable, int depth) {
   if (auto* dict = dynamic_cast<DictVariable*>(variable)) {
     Object made = Object::checked(PyDict_New());
     for (const auto& [key, value] : dict->items(capture)) {
-      if (PyDict_SetItem(made.get(), objectWithin(capture, key, depth + 1).get(),
-                         objectWithin(capture, value, depth + 1).get()) < 0) {
+      if (PyDict_SetItem(made.get(), objectWithin(capture, key, false, depth + 1).get(),
+                         objectWithin(capture, value, open, depth + 1).get()) < 0) {
         throw PythonError();
       }
     }
@@ -334,7 +453,32 @@ Object objectWithin(Capture& capture, Variable* variable, int depth) {
 }  // namespace
 
 Object Capture::objectFor(Variable* variable) {
-  return objectWithin(*this, variable, 0);
+  return objectWithin(*this, variable, false, 0);
+}
+
+Object Capture::numberFor(const SizeExpression& expression) {
+  SizeTable& sizes = guards.sizes();
+  // The graph knows the sizes of its inputs alone.
+  for (const int symbol : sizes.symbolsIn(expression)) {
+    if (graph_symbols_.count(symbol) == 0) sizes.fixSymbol(symbol);
+  }
+  const SizeExpression simple = sizes.simplified(expression);
+  if (const auto number = numberIn(simple)) {
+    return Object::checked(PyLong_FromLongLong(*number));
+  }
+  return recording->numberFor(simple);
+}
+
+Object Capture::argumentFor(Variable* variable) {
+  return objectWithin(*this, variable, true, 0);
+}
+
+Variable* Capture::sizeVariable(const SizeExpression& expression) {
+  const SizeExpression simple = guards.sizes().simplified(expression);
+  if (const auto number = numberIn(simple)) return constantLong(*number);
+  auto* const made = make<SizeVariable>(*this, simple);
+  made->used = true;
+  return made;
 }
 
 bool Capture::mustRunPlainly(FunctionVariable& function) {

@@ -1,6 +1,7 @@
 // One attempt to capture a frame: everything that its evaluation shares.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "capture/guards/source.h"
+#include "capture/open_sizes.h"
 #include "capture/values/variable.h"
 #include "capture/world.h"
 
@@ -26,7 +28,7 @@ struct Raised {
 
 class Capture {
  public:
-  Capture(const World& world, const FrameRoots& roots);
+  Capture(const World& world, const FrameRoots& roots, const SizeSettings& settings);
   ~Capture();
   Capture(const Capture&) = delete;
 
@@ -103,6 +105,18 @@ class Capture {
   // Returns the fake of a tensor that becomes an input of the graph.
   Object addInput(Source* source, PyObject* tensor);
   const std::vector<Source*>& inputs() const { return inputs_; }
+  // Returns the sizes of the inputs in this call, with the texts of their sources.
+  const std::vector<std::pair<std::string, std::vector<int64_t>>>& inputSizes() const {
+    return input_sizes_;
+  }
+  // Returns the symbol of each open size.
+  const std::map<SizePlace, int>& openPlaces() const { return open_places_; }
+  // Returns the expression of an int among the frame's arguments that is open as sizes are.
+  SizeExpression openInteger(Source* source, PyObject* number);
+  // Notes the value of one that is a constant.
+  void noteInteger(Source* source, PyObject* number);
+  // Returns the variable for an expression of open sizes.
+  Variable* sizeVariable(const SizeExpression& expression);
   // Calls a function on fakes and constants, and returns the variable for its result.
   Variable* recorded(PyObject* function, const std::vector<PyObject*>& arguments,
                      PyObject* names = nullptr) {
@@ -113,8 +127,13 @@ class Capture {
   // Returns the variable for an attribute of a tensor.
   Variable* attributeOf(Variable* tensor, PyObject* fake, PyObject* name);
 
-  // Returns the object of a constant, a fake, or a container of these. Throws GraphBreak.
+  // Returns the object of a constant, a fake, or a container of these. Throws GraphBreak. Open sizes
+  // get the value of this call for good.
   Object objectFor(Variable* variable);
+  // Does the same for a function that is recorded: open sizes stay open.
+  Object argumentFor(Variable* variable);
+  // Returns the number that stands for an expression of open sizes there.
+  Object numberFor(const SizeExpression& expression);
 
   // ---- limits ----
 
@@ -137,6 +156,11 @@ class Capture {
 
  private:
   Variable* makeFor(Source* source, PyObject* object);
+  InputSizes inputSizesOf(Source* source, PyObject* tensor);
+  bool isOpen(const std::string& source, PyObject* tensor, size_t dim,
+              const std::vector<int64_t>& sizes) const;
+  bool isOpenInteger(Source* source, PyObject* number) const;
+  int symbolFor(const SizePlace& place, int64_t size);
 
   std::vector<std::unique_ptr<Variable>> variables_;
   std::unordered_map<PyObject*, Variable*> known_;  // mutable objects by identity
@@ -147,6 +171,11 @@ class Capture {
   std::vector<Variable*> modified_;
   std::vector<Source*> inputs_;
   std::vector<Object> kept_;
+  const SizeSettings& settings_;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> input_sizes_;
+  std::map<SizePlace, int> open_places_;
+  std::unordered_map<int64_t, int> symbol_of_size_;
+  std::unordered_set<int> graph_symbols_;  // those that are sizes of inputs
   int64_t steps_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "capture/values/instance.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
+#include "capture/values/size.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -52,6 +53,12 @@ void buildConstKeyMap(EvalFrame& f, uint32_t arg) {
 
 void buildSlice(EvalFrame& f, uint32_t arg) {
   const std::vector<Variable*> parts = f.popMany(arg);
+  for (Variable* each : parts) {
+    if (!holdsSizes(f.capture.use(each))) continue;
+    Variable* const none = f.capture.constant(Py_None);
+    f.push(f.capture.make<SliceVariable>(parts[0], parts[1], parts.size() > 2 ? parts[2] : none));
+    return;
+  }
   PyObject* bounds[3] = {Py_None, Py_None, Py_None};
   for (size_t i = 0; i < parts.size() && i < 3; ++i) {
     bounds[i] = f.capture.use(parts[i])->constant();
@@ -127,7 +134,7 @@ std::vector<Variable*> unpacked(EvalFrame& f, Variable* iterable) {
                                                    iterable->type()->tp_name));
     }
   }
-  if (iterable->constant() && !iterable->type()->tp_iter) {
+  if (!iterable->type()->tp_iter && iterable->constant()) {
     f.capture.raise(PyExc_TypeError,
                     fmt::format("cannot unpack non-iterable {} object", iterable->type()->tp_name));
   }

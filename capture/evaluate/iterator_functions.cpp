@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostIndices = 1'000'000;  // of all elements of the pools
 
 bool isNone(Capture& capture, Variable* variable) {
-  return capture.use(variable)->constant() == Py_None;
+  return capture.use(variable)->type() == Py_TYPE(Py_None);
 }
 
 // Calls the class with constants for the exceptions that it raises.

@@ -18,6 +18,7 @@
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
+#include "capture/values/size.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -166,7 +167,7 @@ Variable* binaryOfContainers(Capture& capture, const Operation& operation, Varia
                               capture.make<TupleVariable>(elementsOf(capture, left), &PyTuple_Type),
                               right);
   }
-  if (name == "add" && a && right->constant() && PyTuple_Check(right->constant()) && !b) {
+  if (name == "add" && a && !b && right->constant() && PyTuple_Check(right->constant())) {
     return binaryOfContainers(
         capture, operation, left,
         capture.make<TupleVariable>(elementsOf(capture, right), &PyTuple_Type));
@@ -208,6 +209,13 @@ bool isTuplesType(Variable* variable) {
          (variable->constant() && PyTuple_Check(variable->constant()));
 }
 
+// Whether an operand holds open sizes, and the operator may leave them open.
+bool isOpenOperand(Variable* left, Variable* right) {
+  if (!holdsSizes(left) && !holdsSizes(right)) return false;
+  return isTensor(left) || isTensor(right) || dynamic_cast<SequenceVariable*>(left) ||
+         dynamic_cast<SequenceVariable*>(right);
+}
+
 }  // namespace
 
 Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
@@ -215,7 +223,9 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
   const Operation& operation = kOperations[static_cast<size_t>(op)];
   capture.use(left);
   capture.use(right);
-  if (left->constant() && right->constant() && !PyType_Check(left->constant())) {
+  if (Variable* found = binaryOfSizes(capture, operation.name, left, right)) return found;
+  const bool open = isOpenOperand(left, right);
+  if (!open && left->constant() && right->constant() && !PyType_Check(left->constant())) {
     return capture.concretely([&] {
       return wrapComputed(capture,
                           Object::checked(operation.function(left->constant(), right->constant())));
@@ -225,12 +235,12 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
     return binaryOfInstances(capture, operation, left, right);
   }
   if (isTensor(left) || isTensor(right)) {
-    const Object a = capture.objectFor(left), b = capture.objectFor(right);
+    const Object a = capture.argumentFor(left), b = capture.argumentFor(right);
     const std::string special =
         fmt::format("__{}{}__", operation.in_place ? "i" : "", operation.name);
     return capture.computed(special.c_str(), {a.get(), b.get()});
   }
-  if (left->constant() && PyUnicode_Check(left->constant()) &&
+  if (!holdsSizes(left) && left->constant() && PyUnicode_Check(left->constant()) &&
       std::string_view(operation.name) == "mod") {
     const Object values = capture.objectFor(right);
     if (!holdsConstantsOnly(values.get())) breakGraph("text % with values that are not constants");
@@ -250,6 +260,9 @@ Variable* unary(Capture& capture, Unary op, Variable* operand) {
   const Function function = op == Unary::kPositive   ? PyNumber_Positive
                             : op == Unary::kNegative ? PyNumber_Negative
                                                      : PyNumber_Invert;
+  if (op == Unary::kNegative) {
+    if (Variable* found = negativeSize(capture, operand)) return found;
+  }
   if (PyObject* constant = operand->constant()) {
     return capture.concretely(
         [&] { return wrapComputed(capture, Object::checked(function(constant))); });
@@ -280,6 +293,11 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (left == right) return true;
+  // An open size is an int.
+  for (Variable* each : {left, right}) {
+    const Variable* const other = each == left ? right : left;
+    if (dynamic_cast<SizeVariable*>(each) && other->type() != &PyLong_Type) return false;
+  }
   PyObject *const a = left->constant(), *const b = right->constant();
   if (a && b) {
     // Small ints and interned texts are one object; others may be or not.
@@ -393,7 +411,9 @@ Object elementsOfSet(Capture& capture, Variable* variable) {
 Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
-  if (left->constant() && right->constant()) {
+  if (Variable* found = compareSizes(capture, op, left, right)) return found;
+  const bool open = isOpenOperand(left, right);
+  if (!open && left->constant() && right->constant()) {
     if (PyTuple_Check(left->constant()) && holdsNan(left->constant()) &&
         holdsNan(right->constant())) {
       breakGraph("the identity of two NaN");
@@ -411,7 +431,7 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   }
   if (isInstance(left) || isInstance(right)) return compareInstances(capture, op, left, right);
   if (isTensor(left) || isTensor(right)) {
-    const Object a = capture.objectFor(left), b = capture.objectFor(right);
+    const Object a = capture.argumentFor(left), b = capture.argumentFor(right);
     static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
                                              "__ne__", "__gt__", "__ge__"};
     return capture.computed(kNames[op], {a.get(), b.get()});

@@ -6,6 +6,7 @@
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/values/size.h"
 
 namespace wick::capture {
 namespace {
@@ -55,6 +56,9 @@ int64_t integerOf(Capture& capture, Variable* number) {
 
 bool isEqual(Capture& capture, Variable* left, Variable* right) {
   if (capture.use(left) == capture.use(right)) return true;
+  if (holdsSizes(left) || holdsSizes(right)) {
+    return truthOf(capture, compare(capture, Py_EQ, left, right));
+  }
   PyObject *const a = left->constant(), *const b = right->constant();
   if (a && b) {
     if (holdsNan(a) && holdsNan(b)) breakGraph("the identity of two NaN");

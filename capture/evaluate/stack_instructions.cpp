@@ -63,9 +63,10 @@ void loadFast(EvalFrame& f, uint32_t arg) {
 // Breaks the graph before an object may die whose class has a finalizer.
 void dropLocal(EvalFrame& f, uint32_t arg) {
   const Variable* const held = f.slots[arg];
-  if (!held || !held->object || held->constant()) return;
+  if (!held || !held->object) return;
   const PyTypeObject* const type = Py_TYPE(held->object.get());
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !(type->tp_finalize || type->tp_del)) return;
+  if (held->constant()) return;
   breakGraph(fmt::format("{} may die, whose class has a finalizer", describe(*held)));
 }
 
@@ -213,7 +214,7 @@ void popJumpIf(EvalFrame& f, uint32_t) {
 
 template <bool kWhen>
 void popJumpIfNone(EvalFrame& f, uint32_t) {
-  if ((f.capture.use(f.pop())->constant() == Py_None) == kWhen) f.jump();
+  if ((f.capture.use(f.pop())->type() == Py_TYPE(Py_None)) == kWhen) f.jump();
 }
 
 template <bool kWhen>

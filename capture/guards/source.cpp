@@ -259,6 +259,19 @@ void GuardTree::addDistinct(Source* source) {
   if (!std::exchange(source->distinct, true)) distinct_.push_back(keep(source));
 }
 
+void GuardTree::addOpenSize(Source* source, std::shared_ptr<const TensorGuard> guard, int dim,
+                            int symbol) {
+  open_sizes_.push_back({keep(source), source, std::move(guard), dim, symbol});
+}
+
+int GuardTree::keepSize(const SizeExpression& expression) {
+  for (const auto& [at, known] : kept_sizes_) {
+    if (known == expression) return at;
+  }
+  kept_sizes_.emplace_back(num_registers_, expression);
+  return num_registers_++;
+}
+
 int GuardTree::keep(Source* source) {
   if (source->keep < 0) source->keep = num_registers_++;
   return source->keep;
@@ -285,6 +298,9 @@ void GuardTree::take(GuardTree& other) {
   roots_ = std::move(other.roots_);
   pairs_ = std::move(other.pairs_);
   distinct_ = std::move(other.distinct_);
+  sizes_ = std::move(other.sizes_);
+  open_sizes_ = std::move(other.open_sizes_);
+  kept_sizes_ = std::move(other.kept_sizes_);
   num_registers_ = other.num_registers_;
 }
 
@@ -317,6 +333,47 @@ struct Walk {
 
 }  // namespace
 
+int64_t GuardTree::OpenSize::valueOf(const Object* registers) const {
+  PyObject* const object = registers[at].get();
+  if (guard) return guard->size(object, dim);
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow != 0 ? -1 : value;
+}
+
+std::vector<int64_t> GuardTree::openSizes(const Object* registers) const {
+  std::vector<int64_t> sizes(static_cast<size_t>(sizes_.numSymbols()), -1);
+  for (const OpenSize& each : open_sizes_) {
+    int64_t& known = sizes[static_cast<size_t>(each.symbol)];
+    if (known < 0) known = each.valueOf(registers);
+  }
+  return sizes;
+}
+
+// Checks the open sizes, and fills the registers that expressions of them are kept in.
+bool GuardTree::findSizes(Object* registers, std::string* why) const {
+  if (open_sizes_.empty()) return true;
+  const std::vector<int64_t> sizes = openSizes(registers);
+  for (const OpenSize& each : open_sizes_) {
+    if (each.valueOf(registers) == sizes[static_cast<size_t>(each.symbol)]) continue;
+    if (why) *why = "two sizes differ";
+    return false;
+  }
+  if (!sizes_.matches(sizes)) {
+    if (why) *why = "a condition on sizes does not hold";
+    return false;
+  }
+  for (const auto& [at, expression] : kept_sizes_) {
+    const std::optional<int64_t> value = sizes_.evaluate(expression, sizes);
+    if (value) registers[at] = Object::own(PyLong_FromLongLong(*value));
+    if (registers[at]) continue;
+    PyErr_Clear();
+    if (why) *why = "a size cannot be computed";
+    return false;
+  }
+  return true;
+}
+
 bool GuardTree::visitAll(const FrameRoots& roots, Object* registers, std::string* why) const {
   const Walk walk{roots, registers, why};
   for (const Source* each : roots_) {
@@ -330,7 +387,7 @@ bool GuardTree::visitAll(const FrameRoots& roots, Object* registers, std::string
   std::vector<PyObject*> objects;
   for (const int at : distinct_) objects.push_back(registers[at].get());
   std::ranges::sort(objects);
-  if (std::ranges::adjacent_find(objects) == objects.end()) return true;
+  if (std::ranges::adjacent_find(objects) == objects.end()) return findSizes(registers, why);
   if (why) *why = "two keys are the same object";
   return false;
 }
@@ -362,6 +419,14 @@ std::vector<std::string> GuardTree::lines() const {
     lines.push_back(pair.same ? "two places hold the same object" : "two places hold two objects");
   }
   if (distinct_.size() > 1) lines.push_back("all keys are several objects");
+  for (std::string& line : sizes_.lines()) lines.push_back(std::move(line));
+  for (const OpenSize& each : open_sizes_) {
+    const std::string place = each.guard
+                                  ? fmt::format("{}.shape[{}]", each.source->text(), each.dim)
+                                  : each.source->text();
+    const std::string& name = sizes_.nameOf(each.symbol);
+    if (place != name) lines.push_back(fmt::format("{} == {}", place, name));
+  }
   return lines;
 }
 

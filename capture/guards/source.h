@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "capture/bytecode/object.h"
+#include "capture/guards/sizes.h"
 
 namespace wick::capture {
 
@@ -48,6 +49,8 @@ class TensorGuard {
   // exception.
   virtual bool matches(PyObject* tensor) const = 0;
   virtual std::string text() const = 0;
+  // Returns a size of a tensor that matches.
+  virtual int64_t size(PyObject* tensor, int dim) const = 0;
 };
 
 struct Check {
@@ -123,6 +126,17 @@ class GuardTree {
   int keep(Source* source);
   int numRegisters() const { return num_registers_; }
 
+  // The open sizes of the entry.
+  SizeTable& sizes() { return sizes_; }
+  const SizeTable& sizes() const { return sizes_; }
+  // Says that a symbol is the size of a tensor, or without a guard an int.
+  // All sizes of one symbol must be equal.
+  void addOpenSize(Source* source, std::shared_ptr<const TensorGuard> guard, int dim, int symbol);
+  // Returns the register that gets the value of an expression, an int.
+  int keepSize(const SizeExpression& expression);
+  // Returns the open sizes of the call whose objects are in the registers.
+  std::vector<int64_t> openSizes(const Object* registers) const;
+
   // Gives up the sources that nothing checks and nobody keeps.
   void finish();
   // Takes everything from another tree, which is empty then.
@@ -140,6 +154,16 @@ class GuardTree {
  private:
   Source* find(Source* parent, Access access, int64_t index, PyObject* key) const;
   Source* make(Source* parent, Access access, int64_t index, PyObject* key);
+  struct OpenSize {
+    int64_t valueOf(const Object* registers) const;
+
+    int at = -1;  // register of the tensor or int
+    const Source* source = nullptr;
+    std::shared_ptr<const TensorGuard> guard;
+    int dim = 0, symbol = 0;
+  };
+
+  bool findSizes(Object* registers, std::string* why) const;
   bool visitAll(const FrameRoots& roots, Object* registers, std::string* why) const;
 
   std::deque<Source> sources_;
@@ -149,6 +173,9 @@ class GuardTree {
   std::unordered_multimap<size_t, std::pair<const Source*, size_t>> checks_by_hash_;
   std::vector<PairCheck> pairs_;
   std::vector<int> distinct_;  // registers
+  SizeTable sizes_;
+  std::vector<OpenSize> open_sizes_;
+  std::vector<std::pair<int, SizeExpression>> kept_sizes_;  // by register
   int num_registers_ = 0;
 };
 

@@ -122,6 +122,9 @@ Variable* wrapComputed(Capture& capture, const Object& object) {
 void ConstantVariable::guard(Capture& capture) {
   if (!source) return;
   PyObject* const object = constant_.get();
+  if (source->access == Access::kSlot && PyLong_CheckExact(object)) {
+    capture.noteInteger(source, object);
+  }
   const bool identical = by_identity_ || object == Py_None || PyBool_Check(object);
   capture.guards.add(
       source, {identical ? Check::Kind::kIdentity : Check::Kind::kEqual, constant_, 0, nullptr});

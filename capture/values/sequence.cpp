@@ -10,6 +10,7 @@
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/iterators.h"
+#include "capture/values/size.h"
 
 namespace wick::capture {
 
@@ -124,7 +125,7 @@ bool isStructSequence(PyTypeObject* type) {
 
 PyObject* TupleVariable::constant() const {
   if (asked_) return constant_.get();
-  if (source || type_ != &PyTuple_Type) return nullptr;
+  if (source || type_ != &PyTuple_Type || holdsSizes(this)) return nullptr;
   Object made = Object::checked(PyTuple_New(size()));
   for (int64_t i = 0; i < size(); ++i) {
     Variable* const element = elements_[static_cast<size_t>(i)];

@@ -19,6 +19,8 @@ class SequenceVariable : public Variable {
   Variable* at(Capture& capture, int64_t index);
   // Returns all elements.
   std::vector<Variable*> all(Capture& capture);
+  // Returns the elements, null for those that were not read yet.
+  const std::vector<Variable*>& known() const { return elements_; }
 
  protected:
   SequenceVariable(Object existing, Access access);

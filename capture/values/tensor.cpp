@@ -36,19 +36,23 @@ Variable* TensorVariable::callMethod(Capture&, const std::string&, const Argumen
 }
 
 Variable* TensorVariable::item(Capture& capture, Variable* key) {
-  const Object at = capture.objectFor(key);
+  const Object at = capture.argumentFor(key);
   return capture.computed("__getitem__", {fake_.get(), at.get()});
 }
 
 void TensorVariable::setItem(Capture& capture, Variable* key, Variable* value) {
   if (!value) breakGraph("an item of a tensor is deleted");
-  const Object at = capture.objectFor(key), given = capture.objectFor(value);
+  const Object at = capture.argumentFor(key), given = capture.argumentFor(value);
   capture.computed("__setitem__", {fake_.get(), at.get(), given.get()});
 }
 
-int64_t TensorVariable::length(Capture& capture) {
+Variable* TensorVariable::firstSize(Capture& capture) {
   static const Object& kLength = forever(Object::share(builtinNamed("len")));
-  return PyLong_AsLongLong(capture.recorded(kLength.get(), {fake_.get()})->constant());
+  return capture.recorded(kLength.get(), {fake_.get()});
+}
+
+int64_t TensorVariable::length(Capture& capture) {
+  return PyLong_AsLongLong(firstSize(capture)->constant());
 }
 
 bool TensorVariable::truth(Capture&) {
@@ -56,6 +60,8 @@ bool TensorVariable::truth(Capture&) {
 }
 
 Variable* TensorVariable::iterate(Capture& capture) {
+  // The number of rows is one of this entry.
+  length(capture);
   return capture.recorded(reinterpret_cast<PyObject*>(&PyTuple_Type), {fake_.get()})
       ->iterate(capture);
 }

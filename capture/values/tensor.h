@@ -26,6 +26,8 @@ class TensorVariable : public Variable {
   Variable* iterate(Capture& capture) override;
   int build(Builder& builder) override;
 
+  // Returns the value of len(), which may be an open size.
+  Variable* firstSize(Capture& capture);
   // Returns the tensor without memory that stands for this one; after guard().
   PyObject* fake() const { return fake_.get(); }
 

@@ -47,10 +47,10 @@ class Explanation:
 class _Compiled:
     """A function whose calls are captured."""
 
-    def __init__(self, function, fullgraph=False, backend=None, observer=None):
+    def __init__(self, function, fullgraph=False, backend=None, observer=None, dynamic=None):
         functools.update_wrapper(self, function)
         self._function = function
-        self._region = _C._make_region(fullgraph, backend, observer)
+        self._region = _C._make_region(fullgraph, backend, observer, dynamic)
 
     def __call__(self, *args, **kwargs):
         return self._region.call(self._function, args, kwargs)
@@ -88,6 +88,8 @@ def compile(
     """A function that computes the same, with its tensor operators in compiled graphs.
 
     fullgraph: a graph that ends before the function does is an error.
+    dynamic: whether sizes of tensors may differ from call to call: from the second size on (None), all
+    of them at once (True), or none (False).
     backend: "wick", "eager" (operator by operator), a registered name, or a function (register_backend).
     """
     if fn_or_module is None:
@@ -109,9 +111,11 @@ def compile(
         backend = _backends[backend]
     elif not callable(backend):
         raise TypeError(f"compile: expected the name of a backend or a function, got {backend!r}")
+    if dynamic not in (None, True, False):
+        raise TypeError(f"compile: expected dynamic to be True, False or None, got {dynamic!r}")
     if mode != "default":
         raise ValueError(f"compile: there is no mode {mode!r}")
-    return _Compiled(fn_or_module, fullgraph, backend)
+    return _Compiled(fn_or_module, fullgraph, backend, dynamic=dynamic)
 
 
 def explain(function):
@@ -135,6 +139,29 @@ def disable(function):
 
     _C._disable_capture(plain)
     return plain
+
+
+def _mark(name, tensor, dims, is_open):
+    if not hasattr(tensor, "shape") or not hasattr(tensor, "dim"):
+        raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    dims = [dims] if isinstance(dims, int) else list(range(tensor.dim()) if dims is None else dims)
+    for dim in dims:
+        if not isinstance(dim, int) or not 0 <= dim < tensor.dim():
+            raise IndexError(f"{name}: there is no dimension {dim!r} of {tensor.dim()}")
+    _C._mark_sizes(tensor, dims, is_open)
+
+
+def mark_dynamic(tensor, dims):
+    """Says that these dimensions of the tensor (a number, or several) have other sizes in other calls.
+
+    The next capture leaves them open at once.
+    """
+    _mark("mark_dynamic", tensor, dims, True)
+
+
+def mark_static(tensor, dims=None):
+    """Says that the sizes of these dimensions, or of all, are constants of a graph."""
+    _mark("mark_static", tensor, dims, False)
 
 
 def reset():

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares each program of programs/ with what a compiler makes of it.
 
-usage: programs_test.py [--world torch|wick] [--only NAME] [--feature FEATURE] [--compile identity|wick]
+usage: programs_test.py [--world torch|wick] [--only NAME] [--feature FEATURE] [--compile identity|wick|dynamic]
                         [--backend NAME] [--results] [--tolerance NUMBER] [--instructions] [--digest] [--list] [-v]
                         [--isolate [--seconds NUMBER]]
 
@@ -131,11 +131,12 @@ class Identity:
 class WickCompiler:
     """wick.compile."""
 
-    def __init__(self, backend):
+    def __init__(self, backend, dynamic):
         import wick
 
         self.wick = wick
         self.options = {"backend": backend} if backend else {}
+        self.options["dynamic"] = dynamic
         self.counters = getattr(wick.compiler, "counters", None)
 
     def compile(self, function):
@@ -190,7 +191,7 @@ def parse(arguments):
     parser.add_argument("--only", action="append", metavar="NAME", help="programs whose names contain this")
     parser.add_argument("--feature", action="append", choices=runner.feature_files())
     parser.add_argument("--results", action="store_true", help="do not judge the numbers of graphs")
-    parser.add_argument("--compile", default="identity", choices=("identity", "wick"))
+    parser.add_argument("--compile", default="identity", choices=("identity", "wick", "dynamic"))
     parser.add_argument("--backend")
     parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--instructions", action="store_true")
@@ -212,7 +213,9 @@ def main(arguments):
     if options.digest:
         print(digest(world, files))
         return 0
-    compiler = WickCompiler(options.backend) if options.compile == "wick" else Identity()
+    compiler = Identity()
+    if options.compile != "identity":
+        compiler = WickCompiler(options.backend, True if options.compile == "dynamic" else None)
     chosen = []
     for file in files:
         for name, program in file.load(world)[0].items():

@@ -3,7 +3,7 @@
 usage: random_test.py [--world torch|wick] [--compile NAME] [--count N] [--seed S] [--program SEED] [--show] [--jobs N]
                       [--no-reduce] [--self-test]
 
---compile takes identity, wick, wick:BACKEND, or one of the wrong compilers of random_wrong.py. --program runs one program and prints it,
+--compile takes identity, wick, dynamic, wick:BACKEND, or one of the wrong compilers of random_wrong.py. --program runs one program and prints it,
 --show prints its source alone. --self-test shows that each wrong compiler is found. Programs run in processes of their own,
 so a crash and a program that never ends are reported as differences, too.
 
@@ -76,6 +76,9 @@ class Setting:
         self.world = module
         if compiler == "identity":
             self.compile = random_wrong.identity
+        elif compiler == "dynamic":
+            import wick
+            self.compile = functools.partial(wick.compile, dynamic=True)
         elif compiler.partition(":")[0] == "wick":
             import wick
             backend = compiler.partition(":")[2] or "wick"
@@ -83,7 +86,7 @@ class Setting:
         elif compiler in random_wrong.COMPILERS:
             self.compile = random_wrong.COMPILERS[compiler]
         else:
-            sys.exit(f"no compiler '{compiler}': identity, wick, wick:BACKEND, {', '.join(random_wrong.COMPILERS)}")
+            sys.exit(f"no compiler '{compiler}': identity, wick, dynamic, wick:BACKEND, {', '.join(random_wrong.COMPILERS)}")
 
 
 def on_alarm(*_):

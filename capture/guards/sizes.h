@@ -1,0 +1,112 @@
+// Sizes of inputs that an entry leaves open, expressions of them, and what it supposes of these.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wick::capture {
+
+// A sum of products of atoms: by the sorted numbers of its atoms, each product's coefficient, never 0.
+using SizeExpression = std::map<std::vector<int>, int64_t>;
+
+// Returns the expression of a number.
+SizeExpression numberExpression(int64_t number);
+// Returns the number, if the expression is one.
+std::optional<int64_t> numberIn(const SizeExpression& expression);
+
+enum class SizeRelation : uint8_t { kEqual, kNotEqual, kLess, kAtLeast };
+
+// A relation of an expression to 0.
+struct SizeCondition {
+  SizeExpression expression;
+  SizeRelation relation = SizeRelation::kEqual;
+};
+
+// The open sizes of one attempt. Each has the size of the example as its hint, and is at least 2. All
+// that is asked about an expression is answered for the hints; what the answer supposes is noted.
+class SizeTable {
+ public:
+  // Returns the symbol of one more open size.
+  int addSymbol(int64_t hint);
+  int numSymbols() const { return static_cast<int>(symbols_.size()); }
+  int64_t hintOf(int symbol) const { return symbols_[static_cast<size_t>(symbol)].hint; }
+  bool isFixed(int symbol) const { return range(symbol).first == range(symbol).second; }
+
+  bool isAllFixed() const;
+
+  SizeExpression symbol(int symbol) const;
+  // None of these returns an expression that became too large.
+  using Result = std::optional<SizeExpression>;
+  static Result add(const SizeExpression& a, const SizeExpression& b, int64_t factor = 1);
+  static Result multiply(const SizeExpression& a, const SizeExpression& b);
+  // The quotient rounded down, as Python's `//`.
+  Result floorDivide(const SizeExpression& a, const SizeExpression& b);
+  Result remainder(const SizeExpression& a, const SizeExpression& b);
+
+  // Returns the value for the hints; nothing on overflow and division by 0.
+  std::optional<int64_t> hint(const SizeExpression& expression) const;
+  // Returns the value for other sizes, one for each symbol.
+  std::optional<int64_t> evaluate(const SizeExpression& expression,
+                                  std::span<const int64_t> sizes) const;
+  // Returns the expression with numbers for the symbols that are fixed.
+  SizeExpression simplified(const SizeExpression& expression) const;
+
+  // Returns whether the relation holds for the hints, and supposes the same of all other sizes.
+  bool holds(const SizeExpression& expression, SizeRelation relation);
+  // Supposes that the expression has the value that it has for the hints, and returns it.
+  int64_t fix(const SizeExpression& expression);
+  void fixSymbol(int symbol);
+  // A symbol, or a quotient rounded down.
+  struct Atom {
+    int symbol = -1;
+    SizeExpression dividend, divisor;
+  };
+  const Atom& atom(int atom) const { return atoms_[static_cast<size_t>(atom)]; }
+  // Returns the symbols that the expression depends on.
+  std::vector<int> symbolsIn(const SizeExpression& expression) const;
+
+  // Returns whether everything that was supposed holds for these sizes.
+  bool matches(std::span<const int64_t> sizes) const;
+  // Returns a line for each condition.
+  std::vector<std::string> lines() const;
+  // Names of symbols for texts.
+  void name(int symbol, std::string text) {
+    symbols_[static_cast<size_t>(symbol)].name = std::move(text);
+  }
+  const std::string& nameOf(int symbol) const { return symbols_[static_cast<size_t>(symbol)].name; }
+  std::string text(const SizeExpression& expression) const;
+
+ private:
+  using Range = std::pair<int64_t, int64_t>;
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+  struct Symbol {
+    int64_t hint;
+    Range range;
+    std::string name;
+  };
+
+  const Range& range(int symbol) const { return symbols_[static_cast<size_t>(symbol)].range; }
+  Range rangeOf(const SizeExpression& expression) const;
+  Range rangeOfAtom(int atom) const;
+  static std::optional<bool> decided(const Range& range, SizeRelation relation);
+  // Narrows the range of the symbol, if the expression is linear in it alone.
+  bool narrow(const SizeExpression& expression, SizeRelation relation, bool truth);
+  void collectSymbols(const SizeExpression& expression, std::vector<int>& symbols) const;
+  std::string atomText(int atom) const;
+
+  std::vector<Symbol> symbols_;
+  std::vector<Atom> atoms_;
+  std::vector<int> atom_of_symbol_;
+  std::map<std::pair<SizeExpression, SizeExpression>, int> quotients_;
+  std::vector<SizeCondition> conditions_;
+};
+
+}  // namespace wick::capture

@@ -1,0 +1,179 @@
+#include "capture/values/size.h"
+
+#include <optional>
+
+#include "capture/effects/builder.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/protocol.h"
+#include "capture/values/constant.h"
+#include "capture/values/sequence.h"
+
+namespace wick::capture {
+
+void SizeVariable::guard(Capture& capture) {
+  if (source) expression_ = capture.openInteger(source, object.get());
+}
+
+const SizeExpression& SizeVariable::expression() {
+  capture_.use(this);
+  return expression_;
+}
+
+PyObject* SizeVariable::constant() const {
+  if (!constant_) {
+    capture_.use(const_cast<SizeVariable*>(this));
+    constant_ = Object::checked(PyLong_FromLongLong(capture_.guards.sizes().fix(expression_)));
+  }
+  return constant_.get();
+}
+
+Variable* SizeVariable::fixed(Capture& capture) const {
+  return capture.use(capture.constant(constant()));
+}
+
+Variable* SizeVariable::ownAttribute(Capture& capture, PyObject* name) {
+  return fixed(capture)->ownAttribute(capture, name);
+}
+
+Variable* SizeVariable::callMethod(Capture& capture, const std::string& name,
+                                   const Arguments& given) {
+  return fixed(capture)->callMethod(capture, name, given);
+}
+
+Variable* SizeVariable::item(Capture& capture, Variable* key) {
+  return fixed(capture)->item(capture, key);
+}
+
+int64_t SizeVariable::length(Capture& capture) {
+  return fixed(capture)->length(capture);
+}
+
+bool SizeVariable::truth(Capture& capture) {
+  return capture.guards.sizes().holds(expression(), SizeRelation::kNotEqual);
+}
+
+Variable* SizeVariable::iterate(Capture& capture) {
+  return fixed(capture)->iterate(capture);
+}
+
+bool SizeVariable::contains(Capture& capture, Variable* element) {
+  return fixed(capture)->contains(capture, element);
+}
+
+int SizeVariable::build(Builder& builder) {
+  return builder.size(expression());
+}
+
+// ---- slices ----
+
+PyObject* SliceVariable::constant() const {
+  if (!constant_) {
+    for (const Variable* each : parts_) {
+      if (!each->constant()) return nullptr;
+    }
+    constant_ = Object::checked(
+        PySlice_New(parts_[0]->constant(), parts_[1]->constant(), parts_[2]->constant()));
+  }
+  return constant_.get();
+}
+
+Variable* SliceVariable::ownAttribute(Capture&, PyObject* name) {
+  static constexpr const char* kNames[] = {"start", "stop", "step"};
+  for (size_t i = 0; i < 3; ++i) {
+    if (is(name, kNames[i])) return parts_[i];
+  }
+  return nullptr;
+}
+
+int SliceVariable::build(Builder& builder) {
+  return builder.make(StepKind::kSlice, builder.buildAll({parts_[0], parts_[1], parts_[2]}));
+}
+
+// ---- operators ----
+
+namespace {
+
+constexpr int kMostNested = 20;
+
+bool holdsSizesWithin(const Variable* variable, int depth) {
+  if (dynamic_cast<const SizeVariable*>(variable)) return true;
+  if (dynamic_cast<const SliceVariable*>(variable)) return true;
+  const auto* const sequence = dynamic_cast<const SequenceVariable*>(variable);
+  // Sequences that exist hold ordinary numbers, until the program changes them.
+  if (!sequence || depth > kMostNested) return false;
+  for (const Variable* each : sequence->known()) {
+    if (each && holdsSizesWithin(each, depth + 1)) return true;
+  }
+  return false;
+}
+
+// The expression of an int; nothing for others.
+std::optional<SizeExpression> expressionOf(Variable* variable) {
+  if (auto* size = dynamic_cast<SizeVariable*>(variable)) return size->expression();
+  auto* const constant = dynamic_cast<ConstantVariable*>(variable);
+  PyObject* const value = constant ? constant->constant() : nullptr;
+  if (!value || (!PyLong_CheckExact(value) && !PyBool_Check(value))) return std::nullopt;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow != 0) return std::nullopt;
+  return numberExpression(number);
+}
+
+bool isSize(Variable* variable) {
+  return dynamic_cast<SizeVariable*>(variable) != nullptr;
+}
+
+}  // namespace
+
+bool holdsSizes(const Variable* variable) {
+  return holdsSizesWithin(variable, 0);
+}
+
+Variable* binaryOfSizes(Capture& capture, std::string_view name, Variable* left, Variable* right) {
+  if (!isSize(left) && !isSize(right)) return nullptr;
+  auto a = expressionOf(left), b = expressionOf(right);
+  if (!a || !b) return nullptr;
+  SizeTable& sizes = capture.guards.sizes();
+  SizeTable::Result result;
+  if (name == "add") {
+    result = SizeTable::add(*a, *b);
+  } else if (name == "sub") {
+    result = SizeTable::add(*a, *b, -1);
+  } else if (name == "mul") {
+    result = SizeTable::multiply(*a, *b);
+  } else if (name == "floordiv" || name == "mod") {
+    // The divisor's sign is no part of the expression.
+    if (sizes.holds(*b, SizeRelation::kEqual)) return nullptr;
+    result = name == "mod" ? sizes.remainder(*a, *b) : sizes.floorDivide(*a, *b);
+  }
+  // One that has no value overflows.
+  if (!result || !sizes.hint(*result)) return nullptr;
+  return capture.sizeVariable(*result);
+}
+
+Variable* compareSizes(Capture& capture, int op, Variable* left, Variable* right) {
+  if (!isSize(left) && !isSize(right)) return nullptr;
+  const auto a = expressionOf(left), b = expressionOf(right);
+  for (Variable* each : {left, right}) {
+    const bool other = each->type() == Py_TYPE(Py_None) || each->type() == &PyUnicode_Type;
+    if (other && (op == Py_EQ || op == Py_NE)) return capture.constantBool(op == Py_NE);
+  }
+  if (!a || !b) return nullptr;
+  const bool swapped = op == Py_GT || op == Py_LE;
+  const auto difference = swapped ? SizeTable::add(*b, *a, -1) : SizeTable::add(*a, *b, -1);
+  if (!difference || !capture.guards.sizes().hint(*difference)) return nullptr;
+  const SizeRelation relation = op == Py_EQ                  ? SizeRelation::kEqual
+                                : op == Py_NE                ? SizeRelation::kNotEqual
+                                : op == Py_LT || op == Py_GT ? SizeRelation::kLess
+                                                             : SizeRelation::kAtLeast;
+  return capture.constantBool(capture.guards.sizes().holds(*difference, relation));
+}
+
+Variable* negativeSize(Capture& capture, Variable* operand) {
+  auto* const size = dynamic_cast<SizeVariable*>(operand);
+  if (!size) return nullptr;
+  const auto negative = SizeTable::add({}, size->expression(), -1);
+  return negative ? capture.sizeVariable(*negative) : nullptr;
+}
+
+}  // namespace wick::capture

@@ -1,0 +1,523 @@
+#include "python/size_tracking.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ir/shape_facts.h"
+#include "passes/pointwise_types.h"
+#include "passes/propagate_types.h"
+#include "python/tensor_object.h"
+
+namespace wick::python {
+namespace {
+
+using capture::breakGraph;
+using capture::Object;
+using capture::SizeExpression;
+using capture::SizeTable;
+
+// The class of numbers that stand for open sizes: ints for all of Python.
+PyTypeObject* numberType() {
+  static PyObject* const type = [] {
+    const Object bases =
+        Object::checked(PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyLong_Type)));
+    Object made = Object::checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type),
+                                                        "sO{}", "OpenSize", bases.get()));
+    return made.leak();
+  }();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool isTensorValue(const Value* value) {
+  return value->type()->kind() == TypeKind::Tensor;
+}
+
+// The argument that result i is, for operators that write to it and return it.
+std::optional<size_t> writtenArgument(const FunctionSchema& schema, size_t i) {
+  if (i >= schema.returns().size()) return std::nullopt;
+  const auto& result = schema.returns()[i].alias;
+  if (!result || !result->is_write) return std::nullopt;
+  for (size_t a = 0; a < schema.arguments().size(); ++a) {
+    const auto& alias = schema.arguments()[a].alias;
+    if (alias && alias->is_write && alias->before == result->before) return a;
+  }
+  return std::nullopt;
+}
+
+bool isOneOf(Symbol symbol, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&](const char* name) { return symbol == Symbol::aten(name); });
+}
+
+}  // namespace
+
+// ---- types ----
+
+void SizeTracking::addInput(Value* value, const Tensor& fake, const capture::InputSizes& sizes) {
+  table_ = sizes.table;
+  TensorFacts facts = typeOfTensor(fake)->as<TensorType>()->facts();
+  facts.strides.reset();
+  Sizes known(fake.sizes().begin(), fake.sizes().end());
+  for (size_t i = 0; i < sizes.symbols.size(); ++i) {
+    const int symbol = sizes.symbols[i];
+    if (symbol < 0) continue;
+    input_symbols_[value].push_back(symbol);
+    const auto [free, added] = free_.try_emplace(symbol, 0);
+    if (added) {
+      free->second = sizes_.fresh();
+      symbol_of_free_[free->second] = symbol;
+      static const Operator* const kSize =
+          OperatorRegistry::instance().find(Symbol::aten("size"), "int");
+      Graph& graph = tracer_.graph();
+      Node* node = graph.create(kSize->symbol(),
+                                {value, graph.insertConstant(IValue(static_cast<int64_t>(i)))}, 0);
+      node->setOperator(kSize);
+      symbol_values_[symbol] = node->addOutput(types::Int());
+      graph.insertNode(node);
+    }
+    known[i] = free->second;
+  }
+  setSizes(facts, known);
+  value->setType(TensorType::create(std::move(facts)));
+}
+
+void SizeTracking::follow() {
+  if (!isOpen()) return;
+  const SymbolicSizes::Scope scope(sizes_);
+  Node* const end = tracer_.graph().returnNode();
+  for (Node* node = last_ ? last_->next() : end->next(); node != end; node = node->next()) {
+    visit(node);
+    last_ = node;
+  }
+}
+
+void SizeTracking::forget() {
+  Graph& graph = tracer_.graph();
+  for (Value* each : graph.inputs()) each->setType(unshapedType(each->type()));
+  if (!isOpen()) return;
+  for (Node* node : graph.nodes()) {
+    for (Value* each : node->outputs()) {
+      if (isTensorValue(each)) each->setType(types::Tensor());
+    }
+  }
+}
+
+void SizeTracking::visit(Node* node) {
+  if (node->kind() == prim::Constant) {
+    const auto value = constantOf(node->output());
+    if (value && value->isTensor() && value->toTensor().defined()) {
+      node->output()->setType(typeOfTensor(value->toTensor()));
+    }
+    return;
+  }
+  if (node->kind() == prim::ListUnpack) return visitList(node);
+  if (node->kind() == prim::unchecked_cast) {
+    if (isTensorValue(node->output()) && isTensorValue(node->input(0))) {
+      node->output()->setType(node->input(0)->type());
+    }
+    return;
+  }
+  if (node->blocks().empty() && node->maybeOperator()) visitOperator(node);
+}
+
+// As propagateTypes() does, for a graph that runs straight.
+void SizeTracking::visitOperator(Node* node) {
+  const Operator& op = *node->maybeOperator();
+  if (op.has(kChangesMetadata) || op.form() == Operator::Form::Out) {
+    for (Value* each : node->inputs()) {
+      if (isTensorValue(each)) each->setType(types::Tensor());
+    }
+    return;
+  }
+  std::vector<TypePtr> found;
+  if (op.form() != Operator::Form::Base) {
+    // As the destination, below.
+  } else if (op.record().shape) {
+    found = op.record().shape(*node);
+  } else if (op.record().scalar) {
+    found = pointwiseTypes(*node);
+  }
+  checkView(node);
+  for (size_t i = 0; i < node->outputs().size(); ++i) {
+    Value* const out = node->output(i);
+    if (i < found.size() && found[i]->kind() == TypeKind::List) {
+      elements_[out] = found[i]->contained()[0];
+      continue;
+    }
+    if (!isTensorValue(out)) continue;
+    const std::optional<size_t> written = writtenArgument(op.schema(), i);
+    if (written && isTensorValue(node->input(*written))) {
+      out->setType(node->input(*written)->type());
+    } else if (i < found.size() && found[i]->kind() == TypeKind::Tensor) {
+      out->setType(named(node, found[i]));
+    }
+  }
+}
+
+// Gives symbols to sizes that no rule knows, but deferredSize() does.
+TypePtr SizeTracking::named(const Node* node, const TypePtr& type) {
+  const bool slice = isOneOf(node->kind(), {"slice"});
+  if (!slice && !node->maybeOperator()->record().scalar) return type;
+  TensorFacts facts = type->as<TensorType>()->facts();
+  if (!facts.sizes) return type;
+  const auto dim = slice ? intOf(node->input(1)) : std::nullopt;
+  const auto sliced = dim ? wrappedDim(*dim, facts.sizes->size()) : std::nullopt;
+  for (size_t i = 0; i < facts.sizes->size(); ++i) {
+    if ((*facts.sizes)[i] || (slice && sliced != i)) continue;
+    const int64_t symbol = sizes_.fresh();
+    deferred_[symbol] = {node, i};
+    (*facts.sizes)[i] = symbol;
+  }
+  return TensorType::create(std::move(facts));
+}
+
+bool SizeTracking::isLess(const SizeExpression& a, const SizeExpression& b) const {
+  const Expression difference = SizeTable::add(a, b, -1);
+  if (!difference || !table_->hint(*difference)) breakGraph("sizes that are too large");
+  return table_->holds(*difference, capture::SizeRelation::kLess);
+}
+
+SizeTracking::Expression SizeTracking::numberOf(const Value* value) const {
+  if (const auto number = intOf(value)) return capture::numberExpression(*number);
+  return expressionOf(sizeValue(value));
+}
+
+SizeTracking::Expression SizeTracking::sliceSize(const Node* node) const {
+  const TensorFacts* const facts = factsOf(node->input(0));
+  const auto dim = intOf(node->input(1)), step = intOf(node->input(4));
+  if (!facts || !facts->sizes || !dim || !step || *step <= 0) return std::nullopt;
+  const auto at = wrappedDim(*dim, facts->sizes->size());
+  const Expression size = at ? expressionOf((*facts->sizes)[*at]) : std::nullopt;
+  if (!size) return std::nullopt;
+  const SizeExpression zero;
+  // A bound counted from the start, within the tensor.
+  const auto bound = [&](const Value* value, const SizeExpression& absent) -> Expression {
+    if (isNoneConstant(value)) return absent;
+    constexpr int64_t kEnd = int64_t{1} << 40;
+    if (intOf(value).value_or(0) > kEnd) return size;
+    Expression given = numberOf(value);
+    if (given && isLess(*given, zero)) given = SizeTable::add(*given, *size);
+    if (!given) return std::nullopt;
+    if (isLess(*given, zero)) return zero;
+    return isLess(*size, *given) ? size : given;
+  };
+  const Expression begin = bound(node->input(2), zero), end = bound(node->input(3), *size);
+  if (!begin || !end) return std::nullopt;
+  if (isLess(*end, *begin)) return zero;
+  const Expression length = SizeTable::add(*end, *begin, -1);
+  if (!length || *step == 1) return length;
+  const Expression more = SizeTable::add(*length, capture::numberExpression(*step - 1));
+  return more ? table_->floorDivide(*more, capture::numberExpression(*step)) : std::nullopt;
+}
+
+SizeTracking::Expression SizeTracking::broadcastSize(const Node* node, size_t dim) const {
+  const size_t rank = factsOf(node->output(0))->sizes->size();
+  Expression found;
+  for (const Value* each : node->inputs()) {
+    const TensorFacts* const facts = factsOf(each);
+    if (!facts) continue;
+    if (!facts->sizes) return std::nullopt;
+    const size_t missing = rank - facts->sizes->size();
+    if (dim < missing) continue;
+    const Expression size = expressionOf((*facts->sizes)[dim - missing]);
+    if (!size) return std::nullopt;
+    if (capture::numberIn(*size) == 1) continue;
+    if (!found) {
+      found = size;
+      continue;
+    }
+    // Neither is 1, and they are equal.
+    const Expression difference = SizeTable::add(*found, *size, -1);
+    if (!difference || !table_->hint(*difference) ||
+        !table_->holds(*difference, capture::SizeRelation::kEqual)) {
+      return std::nullopt;
+    }
+  }
+  return found;
+}
+
+SizeTracking::Expression SizeTracking::deferredSize(int64_t symbol) const {
+  const auto found = deferred_.find(symbol);
+  if (found == deferred_.end()) return std::nullopt;
+  const auto& [node, dim] = found->second;
+  return isOneOf(node->kind(), {"slice"}) ? sliceSize(node) : broadcastSize(node, dim);
+}
+
+// Makes the size constant that an operator divides a tensor along; false where it is not known.
+bool SizeTracking::fixDivided(const Node* node) {
+  const TensorFacts* const facts = factsOf(node->input(0));
+  const Value* const dim = argumentOf(*node, "dim");
+  const auto number = dim ? intOf(dim) : std::optional<int64_t>(0);
+  if (!facts || !facts->sizes || !number) return false;
+  for (const Value* each : node->inputs()) {
+    if (each->type()->kind() == TypeKind::Int && !intOf(each)) return false;
+  }
+  const auto at = wrappedDim(*number, facts->sizes->size());
+  if (!at || *at >= facts->sizes->size()) return false;
+  const Expression size = expressionOf((*facts->sizes)[*at]);
+  if (!size) return false;
+  if (!capture::numberIn(*size)) table_->fix(*size);
+  return true;
+}
+
+// The number of tensors that an operator gives must not depend on open sizes.
+void SizeTracking::visitList(Node* node) {
+  const Value* const list = node->input(0);
+  if (const auto literal = literalElements(list)) {
+    for (size_t i = 0; i < std::min(literal->size(), node->outputs().size()); ++i) {
+      if (isTensorValue(node->output(i)) && isTensorValue((*literal)[i])) {
+        node->output(i)->setType((*literal)[i]->type());
+      }
+    }
+    return;
+  }
+  if (list->type()->kind() != TypeKind::List ||
+      list->type()->contained()[0]->kind() != TypeKind::Tensor) {
+    return;
+  }
+  Node* const from = list->node();
+  const bool counted =
+      isOneOf(from->kind(), {"meshgrid", "broadcast_tensors", "split_with_sizes"}) ||
+      (isOneOf(from->kind(), {"chunk", "split", "unbind", "tensor_split"}) && fixDivided(from));
+  if (!counted) fixInputsOf(from->inputs());
+  const auto element = elements_.find(list);
+  if (element == elements_.end()) return;
+  for (Value* each : node->outputs()) {
+    if (isTensorValue(each)) each->setType(element->second);
+  }
+}
+
+// A view has as many elements as its tensor: what that says of sizes is a condition.
+void SizeTracking::checkView(const Node* node) {
+  if (!isOneOf(node->kind(), {"view", "reshape"})) return;
+  const Value* const wanted = node->inputs().size() > 1 ? node->input(1) : nullptr;
+  const TensorFacts* const facts = factsOf(node->input(0));
+  if (!wanted || !facts || !facts->sizes || wanted->type()->kind() != TypeKind::List) return;
+  const auto arguments = sizeArguments(wanted);
+  const Expression all = expressionOf(productOf(*facts->sizes));
+  if (!arguments || !all) return;
+  Expression product = capture::numberExpression(1);
+  bool rest = false;
+  for (const SizeArgument& each : *arguments) {
+    if (each.is_minus_one) {
+      rest = true;
+      continue;
+    }
+    const Expression size = expressionOf(each.size);
+    product = size && product ? SizeTable::multiply(*product, *size) : std::nullopt;
+  }
+  if (!product) return;
+  const Expression left =
+      rest ? table_->remainder(*all, *product) : SizeTable::add(*all, *product, -1);
+  if (left && table_->hint(*left)) table_->holds(*left, capture::SizeRelation::kEqual);
+}
+
+// ---- what depends on sizes ----
+
+void SizeTracking::fixInputsOf(const std::vector<Value*>& values) {
+  std::vector<const Value*> open(values.begin(), values.end());
+  std::unordered_set<const Value*> seen;
+  while (!open.empty()) {
+    const Value* const each = open.back();
+    open.pop_back();
+    if (!seen.insert(each).second) continue;
+    if (const auto found = input_symbols_.find(each); found != input_symbols_.end()) {
+      for (const int symbol : found->second) table_->fixSymbol(symbol);
+    }
+    for (const Value* input : each->node()->inputs()) open.push_back(input);
+  }
+}
+
+void SizeTracking::fixWithin(PyObject* object, bool numbers, int depth) {
+  if (depth > 20) breakGraph("arguments are nested too deeply");
+  if (isTensor(object)) {
+    Value* const value = numbers ? tracer_.find(tensorIn(object)) : nullptr;
+    if (value) fixInputsOf({value});
+    return;
+  }
+  if (isNumber(object)) {
+    if (numbers || read_.count(object) == 0) table_->fix(numbers_.at(object).second);
+    return;
+  }
+  if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    for (PyObject* each : {slice->start, slice->stop, slice->step}) {
+      fixWithin(each, numbers, depth + 1);
+    }
+  } else if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      fixWithin(PySequence_Fast_GET_ITEM(object, i), numbers, depth + 1);
+    }
+  } else if (PyDict_CheckExact(object)) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+      fixWithin(value, numbers, depth + 1);
+    }
+  }
+}
+
+void SizeTracking::end(const std::vector<PyObject*>& arguments, bool numbers) {
+  if (!isOpen()) return;
+  follow();
+  for (PyObject* each : arguments) fixWithin(each, numbers, 0);
+}
+
+bool SizeTracking::dependsOnSizes(const Value* value) const {
+  const TensorFacts* const facts = factsOf(value);
+  if (!facts) return value->type()->kind() == TypeKind::List;
+  return !facts->sizes ||
+         std::ranges::any_of(*facts->sizes, [](const Size& size) { return !size || *size < 0; });
+}
+
+void SizeTracking::checkDead(const std::vector<Value*>& outputs) {
+  if (!isOpen()) return;
+  follow();
+  std::unordered_set<const Node*> live;
+  std::vector<const Node*> open;
+  const auto reach = [&](const Value* value) {
+    if (live.insert(value->node()).second) open.push_back(value->node());
+  };
+  for (const Value* each : outputs) reach(each);
+  for (const Node* node : tracer_.graph().nodes()) {
+    const FunctionSchema* const schema = node->maybeSchema();
+    const bool stays =
+        !node->blocks().empty() || node->isNondeterministic() || (schema && schema->isMutable());
+    if (stays && live.insert(node).second) open.push_back(node);
+  }
+  while (!open.empty()) {
+    const Node* const node = open.back();
+    open.pop_back();
+    for (const Value* each : node->inputs()) reach(each);
+  }
+  for (const Node* node : tracer_.graph().nodes()) {
+    if (live.count(node) != 0 || node->kind() == prim::Constant || !node->maybeOperator()) continue;
+    // These raise no errors that depend on sizes.
+    if (isOneOf(node->kind(), {"size", "numel", "permute", "transpose", "t", "unsqueeze", "flatten",
+                               "detach", "contiguous", "clone", "numpy_T", "alias"})) {
+      continue;
+    }
+    const auto operands = std::ranges::count_if(node->inputs(), isTensorValue);
+    if (node->maybeOperator()->record().scalar && operands == 1) continue;
+    const bool tensors = std::ranges::any_of(
+        node->outputs(), [](const Value* each) { return each->type()->kind() != TypeKind::Int; });
+    if (tensors && std::ranges::any_of(node->inputs(),
+                                       [&](const Value* each) { return dependsOnSizes(each); })) {
+      fixInputsOf(node->inputs());
+    }
+  }
+}
+
+// ---- numbers ----
+
+SizeTracking::Expression SizeTracking::sumOf(const std::vector<SymbolicSizes::Term>& terms) const {
+  Expression sum = SizeExpression{};
+  for (const SymbolicSizes::Term& term : terms) {
+    Expression product = capture::numberExpression(term.coefficient);
+    for (const int64_t symbol : term.symbols) {
+      Expression factor;
+      if (const auto quotient = sizes_.quotient(symbol)) {
+        const Expression a = sumOf(quotient->first), b = sumOf(quotient->second);
+        if (a && b) factor = table_->floorDivide(*a, *b);
+      } else if (const auto known = symbol_of_free_.find(symbol); known != symbol_of_free_.end()) {
+        factor = table_->symbol(known->second);
+      } else {
+        factor = deferredSize(symbol);
+      }
+      product = product && factor ? SizeTable::multiply(*product, *factor) : std::nullopt;
+    }
+    sum = sum && product ? SizeTable::add(*sum, *product) : std::nullopt;
+  }
+  return sum;
+}
+
+SizeTracking::Expression SizeTracking::expressionOf(Size size) const {
+  if (!size) return std::nullopt;
+  if (*size >= 0) return capture::numberExpression(*size);
+  return sumOf(sizes_.terms(*size));
+}
+
+std::optional<SizeExpression> SizeTracking::sizeOf(PyObject* number) const {
+  const auto found = numbers_.find(number);
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second.second;
+}
+
+Object SizeTracking::numberFor(const SizeExpression& expression) {
+  const std::optional<int64_t> value = table_->hint(expression);
+  if (!value) breakGraph("a size that is too large");
+  if (capture::numberIn(table_->simplified(expression))) {
+    return Object::checked(PyLong_FromLongLong(*value));
+  }
+  Object made = Object::checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(numberType()),
+                                                      "L", static_cast<long long>(*value)));
+  numbers_[made.get()] = {made, expression};
+  return made;
+}
+
+bool SizeTracking::isNumber(PyObject* object) const {
+  return Py_TYPE(object) == numberType() && numbers_.count(object) != 0;
+}
+
+Value* SizeTracking::find(PyObject* number) {
+  const auto found = numbers_.find(number);
+  if (found == numbers_.end()) return nullptr;
+  read_.insert(number);
+  const SizeExpression simple = table_->simplified(found->second.second);
+  return capture::numberIn(simple) ? nullptr : valueFor(simple);
+}
+
+PyObject* SizeTracking::object(int64_t number, Value* value) {
+  if (isOpen()) {
+    follow();
+    const SymbolicSizes::Scope scope(sizes_);
+    const Expression found = expressionOf(sizeValue(value));
+    if (found && table_->hint(*found) == number) return numberFor(*found).leak();
+    fixInputsOf({value});
+  }
+  return Object::checked(PyLong_FromLongLong(number)).leak();
+}
+
+Value* SizeTracking::computed(const char* name, Value* a, Value* b) {
+  const Operator* const op = OperatorRegistry::instance().find(Symbol::aten(name), "int");
+  if (!op) breakGraph("arithmetic on sizes cannot be recorded");
+  Graph& graph = tracer_.graph();
+  Node* node = graph.create(op->symbol(), {a, b}, 0);
+  node->setOperator(op);
+  Value* const made = node->addOutput(types::Int());
+  graph.insertNode(node);
+  return made;
+}
+
+Value* SizeTracking::atomValue(int atom) {
+  const SizeTable::Atom& of = table_->atom(atom);
+  if (of.symbol >= 0) return symbol_values_.at(of.symbol);
+  return computed("floordiv", valueFor(of.dividend), valueFor(of.divisor));
+}
+
+Value* SizeTracking::valueFor(const SizeExpression& expression) {
+  if (const auto known = values_.find(expression); known != values_.end()) return known->second;
+  Graph& graph = tracer_.graph();
+  const auto product = [&](const std::vector<int>& atoms, int64_t coefficient) {
+    Value* made = nullptr;
+    for (const int atom : atoms) {
+      Value* const factor = atomValue(atom);
+      made = made ? computed("mul", made, factor) : factor;
+    }
+    if (made && coefficient == 1) return made;
+    Value* const factor = graph.insertConstant(IValue(coefficient));
+    return made ? computed("mul", made, factor) : factor;
+  };
+  // Shape rules know no negative numbers: these terms are subtracted.
+  Value* sum = nullptr;
+  for (const auto& [atoms, coefficient] : expression) {
+    if (coefficient < 0) continue;
+    Value* const term = product(atoms, coefficient);
+    sum = sum ? computed("add", sum, term) : term;
+  }
+  if (!sum) sum = graph.insertConstant(IValue(int64_t{0}));
+  for (const auto& [atoms, coefficient] : expression) {
+    if (coefficient < 0) sum = computed("sub", sum, product(atoms, -coefficient));
+  }
+  return values_[expression] = sum;
+}
+
+}  // namespace wick::python

@@ -1,0 +1,96 @@
+// Sizes that a recording for wick.compile leaves open: what they are in the graph.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "capture/world.h"
+#include "ir/symbolic_sizes.h"
+#include "python/tracing.h"
+
+namespace wick::python {
+
+// Knows the sizes of the graph's tensors as expressions of the inputs' open sizes, by the shape rules
+// of operators. A size that no rule tells, and numbers that depend on sizes in a way that nobody
+// follows, make the open sizes that they depend on constants.
+class SizeTracking : public NumberFollower {
+ public:
+  explicit SizeTracking(tracing::Tracer& tracer) : tracer_(tracer) {}
+
+  // Returns whether there are open sizes at all.
+  bool isOpen() const { return !input_symbols_.empty(); }
+  const capture::SizeTable& table() const { return *table_; }
+
+  // The Value is the input that the fake stands for.
+  void addInput(Value* value, const Tensor& fake, const capture::InputSizes& sizes);
+  // Finds the sizes of tensors that were recorded since the last time.
+  void follow();
+  // Takes them out of the graph's types again.
+  void forget();
+
+  // Before and after a call with these arguments.
+  void begin() { read_.clear(); }
+  // `numbers`: the result holds numbers that nobody follows.
+  void end(const std::vector<PyObject*>& arguments, bool numbers);
+  // Makes open sizes constants on which operators depend that will not run.
+  void checkDead(const std::vector<Value*>& outputs);
+
+  std::optional<capture::SizeExpression> sizeOf(PyObject* number) const;
+  capture::Object numberFor(const capture::SizeExpression& expression);
+  const std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>>&
+  numbers() const {
+    return numbers_;
+  }
+
+  bool isNumber(PyObject* object) const override;
+  Value* find(PyObject* number) override;
+  PyObject* object(int64_t number, Value* value) override;
+
+ private:
+  using Expression = std::optional<capture::SizeExpression>;
+
+  void visit(Node* node);
+  void visitOperator(Node* node);
+  void visitList(Node* node);
+  bool fixDivided(const Node* node);
+  void checkView(const Node* node);
+  TypePtr named(const Node* node, const TypePtr& type);
+  // Sizes that rules leave unknown, from what holds for the hints: conditions are noted.
+  Expression deferredSize(int64_t symbol) const;
+  Expression sliceSize(const Node* node) const;
+  Expression broadcastSize(const Node* node, size_t dim) const;
+  Expression numberOf(const Value* value) const;
+  bool isLess(const capture::SizeExpression& a, const capture::SizeExpression& b) const;
+  void fixInputsOf(const std::vector<Value*>& values);
+  void fixWithin(PyObject* object, bool numbers, int depth);
+  bool dependsOnSizes(const Value* value) const;
+  Expression expressionOf(Size size) const;
+  Expression sumOf(const std::vector<SymbolicSizes::Term>& terms) const;
+  Value* valueFor(const capture::SizeExpression& expression);
+  Value* atomValue(int atom);
+  Value* computed(const char* name, Value* a, Value* b);
+
+  tracing::Tracer& tracer_;
+  capture::SizeTable* table_ = nullptr;
+  mutable SymbolicSizes sizes_;
+  std::unordered_map<int, int64_t> free_;            // of the shape rules, by symbol of the table
+  std::unordered_map<int64_t, int> symbol_of_free_;  // the other way around
+  std::unordered_map<int, Value*> symbol_values_;    // the int in the graph, by symbol
+  std::unordered_map<const Value*, std::vector<int>> input_symbols_;
+  // Sizes that are computed when somebody asks: a dimension of a node's result, by symbol.
+  struct Deferred {
+    const Node* node = nullptr;
+    size_t dim = 0;
+  };
+  std::unordered_map<int64_t, Deferred> deferred_;
+  std::unordered_map<const Value*, TypePtr> elements_;  // of lists that operators give
+  std::map<capture::SizeExpression, Value*> values_;
+  std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers_;
+  std::unordered_set<PyObject*> read_;  // numbers that were asked for since begin()
+  Node* last_ = nullptr;                // the last node that was visited
+};
+
+}  // namespace wick::python
