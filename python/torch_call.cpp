@@ -148,7 +148,7 @@ Object TorchCallState::viewOf(size_t index, PyObject* base) const {
     throw RuntimeError("a result shares memory with a tensor of another dtype");
   }
   int64_t offset = result.impl()->offset - of.impl()->offset;
-  if (input) offset += memory(*input).offset;
+  offset += input ? memory(*input).offset : offsetOf(base);
   PyObject* const from = input ? inputs_[*input].get() : base;
   if (record_.unrecorded[index]) {
     const TorchGradMode off(*record_.library, false);

@@ -146,11 +146,10 @@ int64_t versionOf(PyObject* tensor) {
 }
 
 TorchMemory memoryOf(const TorchLibrary& library, PyObject* tensor, const TorchLayout& layout) {
-  static PyObject *const kDetach = interned("detach"), *const kOffset = interned("storage_offset"),
-                         *const kView = interned("view");
+  static PyObject *const kDetach = interned("detach"), *const kView = interned("view");
   TorchMemory made;
   made.detached = callMethod(tensor, kDetach);
-  made.offset = numberFrom(callMethod(made.detached.get(), kOffset));
+  made.offset = offsetOf(made.detached.get());
   Object bytes = made.detached;
   // PyTorch gives out no booleans.
   if (layout.dtype == DType::Bool) {
@@ -160,6 +159,11 @@ TorchMemory memoryOf(const TorchLibrary& library, PyObject* tensor, const TorchL
   const Object capsule = TorchLibrary::call(library.to_dlpack, bytes.get());
   made.base = tensorFromCapsule(capsule.get());
   return made;
+}
+
+int64_t offsetOf(PyObject* tensor) {
+  static PyObject* const kOffset = interned("storage_offset");
+  return numberFrom(callMethod(tensor, kOffset));
 }
 
 const void* dataOf(PyObject* tensor) {

@@ -44,6 +44,8 @@ std::vector<int64_t> sizesOfTorch(PyObject* tensor);
 TorchMemory memoryOf(const TorchLibrary& library, PyObject* tensor, const TorchLayout& layout);
 // Returns how often the memory of a tensor of PyTorch's was written to.
 int64_t versionOf(PyObject* tensor);
+// Returns the offset of its first element in PyTorch's storage.
+int64_t offsetOf(PyObject* tensor);
 // Returns where the memory of a tensor of PyTorch's begins.
 const void* dataOf(PyObject* tensor);
 // Counts writes to the memory of the tensors as PyTorch's in-place operators do.

@@ -73,6 +73,16 @@ class Tensors(unittest.TestCase):
         self.assertEqual(y.tolist(), [0, 2, 2, 0])
         y.sum().backward()
         self.assertEqual(x.grad.tolist(), [1, 3, 3, 1])
+        # Parts of one new memory that is no result itself.
+        cut = lambda v: (lambda m: (m[1:], m[2:3], m[:1]))(v * 2)
+        compiled = wick.compile(cut)
+        for requires in (False, True):
+            v = torch.arange(4.0).requires_grad_(requires)
+            for found, expected in zip(compiled(v), cut(v)):
+                self.assertEqual(found.tolist(), expected.tolist())
+        a, b, _ = compiled(torch.arange(4.0))
+        a.fill_(7)
+        self.assertEqual((b.tolist(), a.storage_offset(), b.storage_offset()), ([7], 1, 2))
         # Two results on one memory.
         first, second = wick.compile(lambda v: (lambda m: (m.view(-1), m))(v * 2))(torch.ones(2, 2))
         first.zero_()
