@@ -70,10 +70,11 @@ bool hasFakeConstants(const Block& block) {
 // Returns whether the function's numbers are sizes, which are followed, or depend on none.
 bool readsSizes(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "shape",        "size",          "numel",     "nelement",          "dim",        "ndim",
-      "ndimension",   "requires_grad", "is_leaf",   "is_floating_point", "is_complex", "is_signed",
-      "element_size", "itemsize",      "is_sparse", "is_quantized",      "is_cuda",    "is_cpu",
-      "is_meta",      "is_mkldnn",     "layout",    "output_nr"};
+      "shape",        "size",       "numel",         "nelement", "dim",
+      "ndim",         "ndimension", "requires_grad", "is_leaf",  "is_floating_point",
+      "is_complex",   "is_signed",  "element_size",  "itemsize", "is_sparse",
+      "is_quantized", "is_cuda",    "is_cpu",        "is_meta",  "is_mkldnn",
+      "is_nested",    "layout",     "output_nr"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

@@ -48,6 +48,15 @@ bool isOneOf(Symbol symbol, std::initializer_list<const char*> names) {
   return std::ranges::any_of(names, [&](const char* name) { return symbol == Symbol::aten(name); });
 }
 
+// Returns the number of dimensions that a convolution or pooling moves its window over; 0 for other
+// operators.
+size_t windowDims(Symbol symbol) {
+  if (isOneOf(symbol, {"conv1d", "max_pool1d", "avg_pool1d"})) return 1;
+  if (isOneOf(symbol, {"conv2d", "max_pool2d", "avg_pool2d"})) return 2;
+  if (isOneOf(symbol, {"conv3d", "max_pool3d", "avg_pool3d"})) return 3;
+  return 0;
+}
+
 }  // namespace
 
 // ---- types ----
@@ -156,13 +165,15 @@ void SizeTracking::visitOperator(Node* node) {
 // Gives symbols to sizes that no rule knows, but deferredSize() does.
 TypePtr SizeTracking::named(const Node* node, const TypePtr& type) {
   const bool slice = isOneOf(node->kind(), {"slice"});
-  if (!slice && !node->maybeOperator()->record().scalar) return type;
+  const size_t window = windowDims(node->kind());
+  if (!slice && window == 0 && !node->maybeOperator()->record().scalar) return type;
   TensorFacts facts = type->as<TensorType>()->facts();
   if (!facts.sizes) return type;
   const auto dim = slice ? intOf(node->input(1)) : std::nullopt;
   const auto sliced = dim ? wrappedDim(*dim, facts.sizes->size()) : std::nullopt;
   for (size_t i = 0; i < facts.sizes->size(); ++i) {
     if ((*facts.sizes)[i] || (slice && sliced != i)) continue;
+    if (window > 0 && i + window < facts.sizes->size()) continue;
     const int64_t symbol = sizes_.fresh();
     deferred_[symbol] = {node, i};
     (*facts.sizes)[i] = symbol;
@@ -209,6 +220,44 @@ SizeTracking::Expression SizeTracking::sliceSize(const Node* node) const {
   return more ? table_->floorDivide(*more, capture::numberExpression(*step)) : std::nullopt;
 }
 
+SizeTracking::Expression SizeTracking::windowSize(const Node* node, size_t dim) const {
+  const size_t window = windowDims(node->kind());
+  const TensorFacts *const facts = factsOf(node->input(0)), *const result =
+                                                                factsOf(node->output(0));
+  if (!facts || !facts->sizes || !result || !result->sizes) return std::nullopt;
+  const size_t rank = facts->sizes->size();
+  if (rank != result->sizes->size() || dim + window < rank) return std::nullopt;
+  const size_t at = dim + window - rank;
+  const auto number = [&](const char* name, int64_t absent) -> std::optional<int64_t> {
+    const Value* const given = argumentOf(*node, name);
+    if (!given) return absent;
+    const auto all = intsOf(given, window);
+    return all ? std::optional((*all)[at]) : std::nullopt;
+  };
+  std::optional<int64_t> kernel = number("kernel_size", 0);
+  if (const Value* const weight = argumentOf(*node, "weight")) {
+    const TensorFacts* const known = factsOf(weight);
+    if (!known || !known->sizes || known->sizes->size() != window + 2) return std::nullopt;
+    kernel = (*known->sizes)[at + 2];
+  }
+  // Poolings without a stride go on by their window.
+  const Value* const strides = argumentOf(*node, "stride");
+  const auto given = strides ? intsOf(strides) : std::nullopt;
+  const auto stride = given && given->empty() ? kernel : number("stride", 1);
+  const auto padding = number("padding", 0), dilation = number("dilation", 1);
+  const Value* const ceil = argumentOf(*node, "ceil_mode");
+  if (ceil && boolOf(ceil) != false) return std::nullopt;
+  const Expression size = expressionOf((*facts->sizes)[dim]);
+  if (!size || !kernel || *kernel < 1 || !stride || *stride < 1 || !padding || !dilation) {
+    return std::nullopt;
+  }
+  const int64_t more = 2 * *padding - *dilation * (*kernel - 1) - 1;
+  const Expression room = SizeTable::add(*size, capture::numberExpression(more));
+  const Expression steps =
+      room ? table_->floorDivide(*room, capture::numberExpression(*stride)) : std::nullopt;
+  return steps ? SizeTable::add(*steps, capture::numberExpression(1)) : std::nullopt;
+}
+
 SizeTracking::Expression SizeTracking::broadcastSize(const Node* node, size_t dim) const {
   const size_t rank = factsOf(node->output(0))->sizes->size();
   Expression found;
@@ -239,7 +288,8 @@ SizeTracking::Expression SizeTracking::deferredSize(int64_t symbol) const {
   const auto found = deferred_.find(symbol);
   if (found == deferred_.end()) return std::nullopt;
   const auto& [node, dim] = found->second;
-  return isOneOf(node->kind(), {"slice"}) ? sliceSize(node) : broadcastSize(node, dim);
+  if (isOneOf(node->kind(), {"slice"})) return sliceSize(node);
+  return windowDims(node->kind()) > 0 ? windowSize(node, dim) : broadcastSize(node, dim);
 }
 
 // Makes the size constant that an operator divides a tensor along; false where it is not known.

@@ -61,6 +61,7 @@ class SizeTracking : public NumberFollower {
   // Sizes that rules leave unknown, from what holds for the hints: conditions are noted.
   Expression deferredSize(int64_t symbol) const;
   Expression sliceSize(const Node* node) const;
+  Expression windowSize(const Node* node, size_t dim) const;
   Expression broadcastSize(const Node* node, size_t dim) const;
   Expression numberOf(const Value* value) const;
   bool isLess(const capture::SizeExpression& a, const capture::SizeExpression& b) const;

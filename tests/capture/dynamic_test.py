@@ -306,6 +306,14 @@ class Sizes(unittest.TestCase):
                 wick.compiler.reset()
                 self.check(model, [[world.randn(n, 4)] for n in SIZES], 2)
 
+    def test_attention(self):
+        for world in WORLDS:
+            with self.subTest(world=world.__name__):
+                nn = wick.nn if world is own else world.nn
+                model = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+                wick.compiler.reset()
+                self.check(model, [[world.randn(n, n + 1, 8)] for n in SIZES], 3)
+
     def test_batch_norm(self):
         for world in WORLDS:
             with self.subTest(world=world.__name__):
@@ -329,6 +337,12 @@ class Sizes(unittest.TestCase):
                 wick.compiler.reset()
                 self.check(model, [[world.randn(n, 3, 12, 12)] for n in SIZES[:8]], 2)
                 self.check(model, [[world.randn(2, 3, n, n + 1)] for n in [9, 11, 14, 21]], 3)
+
+                def sizes(x, parts=model[:3]):
+                    y = parts(x)
+                    return y.shape, y.flatten(2).sum(-1) / y.shape[-1]
+
+                self.check(sizes, [[world.randn(2, 3, n, n + 1)] for n in SIZES if n > 6], 3)
 
     def test_backends(self):
         def f(t, x):
