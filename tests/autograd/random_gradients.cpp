@@ -163,7 +163,9 @@ def value(a: Tensor, b: Tensor, k: int) -> Tensor:
         line(fmt::format("w = {}.diagonal()", v));
         return line(fmt::format("w += {}.diagonal() * 0.5", other));
       case 12:
-        return line(fmt::format("{}[torch.tensor([1, 0])] = {}", v, other));
+        // A tensor's own elements are refused, as PyTorch refuses them.
+        return line(fmt::format("{}[torch.tensor([1, 0])] = {}", v,
+                                other == v ? other + ".clone()" : other));
       case 13:
         return line(
             fmt::format("torch.view_as_complex({}.view([3, 2]))[1:].mul_({} + 0.5j)", v, number()));
