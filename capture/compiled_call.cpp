@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "capture/attempt.h"
@@ -37,10 +38,16 @@ class CompiledCode : public CodeData {
     for (const auto& each : all_) {
       if (each->region.lock() == region) return *each;
     }
-    std::erase_if(all_, [](const auto& each) { return each->region.expired(); });
+    const auto dead = std::ranges::stable_partition(
+        all_, [](const auto& each) { return !each->region.expired(); });
+    // Their end may run Python code, and other threads that come here: all must be in order before.
+    const std::vector<std::unique_ptr<RegionEntries>> given_up(
+        std::make_move_iterator(dead.begin()), std::make_move_iterator(dead.end()));
+    all_.erase(dead.begin(), dead.end());
     all_.push_back(std::make_unique<RegionEntries>());
-    all_.back()->region = region;
-    return *all_.back();
+    RegionEntries& made = *all_.back();
+    made.region = region;
+    return made;
   }
   const std::vector<std::unique_ptr<RegionEntries>>& all() const { return all_; }
   bool disabled = false;
