@@ -22,6 +22,7 @@ int64_t limit = kDefaultLimit;
 Counters counted;
 
 thread_local bool capturing = false;
+PyObject* capturing_question = nullptr;
 
 // The entries of one region for a code object.
 struct RegionEntries {
@@ -81,6 +82,30 @@ std::string nameOf(PyCodeObject* code) {
   const char* const file = PyUnicode_AsUTF8(code->co_filename);
   if (!name || !file) PyErr_Clear();
   return fmt::format("{} ({}:{})", name ? name : "?", file ? file : "?", code->co_firstlineno);
+}
+
+// Returns the bytecode of a continuation as text; empty for null.
+std::string instructionsOf(const Object& code) {
+  if (!code) return "";
+  const PauseHook pause;
+  const Object dis = Object::own(PyImport_ImportModule("dis"));
+  const Object all =
+      dis ? Object::own(PyObject_CallMethod(dis.get(), "Bytecode", "O", code.get())) : Object();
+  const Object shown = all ? Object::own(PyObject_CallMethod(all.get(), "dis", nullptr)) : Object();
+  const char* const text = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? fmt::format("  continues with\n{}", text) : "";
+}
+
+// Writes the entry to the log under the name of the folder: WICK_LOG=capture.
+void logEntry(PyCodeObject* code, const Entry& entry) {
+  if (!detail::logging.load(std::memory_order_relaxed) ||
+      !detail::isLogged("capture", LogLevel::Dump)) {
+    return;
+  }
+  detail::writeLog(
+      __FILE__, __LINE__, LogLevel::Dump,
+      fmt::format("{}\n{}{}", nameOf(code), entry.text(), instructionsOf(entry.continuation)));
 }
 
 class CapturingScope {
@@ -174,6 +199,8 @@ class FrameRun {
       const std::string all = text ? text : "";
       return all.substr(0, all.rfind('/') + 1);
     }();
+    // The functions that users call in place of their own ones.
+    if (name.ends_with("/wick/_compiled.py")) return true;
     if (name.starts_with("<frozen ")) return true;
     if (library.empty() || !name.starts_with(library)) return false;
     const std::string_view rest = name.substr(library.size());
@@ -187,12 +214,14 @@ class FrameRun {
 
   std::optional<PyObject*> capture(RegionEntries& all, PyCodeObject* code) {
     if (all.capturing || all.full) return std::nullopt;
-    if (static_cast<int64_t>(all.entries.size()) >= limit) {
+    const bool own = region_->max_entries > 0;
+    const int64_t most = own ? region_->max_entries : limit;
+    if (static_cast<int64_t>(all.entries.size()) >= most) {
       all.full = true;
       warn(fmt::format(
-          "wick.compile: {} has {} entries, the limit (wick.compiler.cache_size_limit); "
-          "calls that none of them fits run as plain Python",
-          nameOf(code), limit));
+          "wick.compile: {} has {} entries, the limit ({}); calls that none of them fits run as "
+          "plain Python",
+          nameOf(code), most, own ? "option max_entries" : "wick.compiler.cache_size_limit"));
       return std::nullopt;
     }
     std::unique_ptr<Entry> made;
@@ -219,7 +248,7 @@ class FrameRun {
     }
     counted.plain += made->plain;
     counted.breaks += !made->plain && made->value < 0 && !made->raises;
-    WICK_LOG_AT(LogLevel::Dump, "{}\n{}", nameOf(code), made->text());
+    logEntry(code, *made);
     if (region_->observer) {
       const PauseHook pause;
       region_->observer(code, *made);
@@ -316,6 +345,14 @@ const Counters& counters() {
 
 bool isCapturing() {
   return capturing;
+}
+
+void setCapturingQuestion(PyObject* function) {
+  capturing_question = Py_NewRef(function);
+}
+
+bool isCapturingQuestion(PyObject* function) {
+  return function == capturing_question;
 }
 
 }  // namespace wick::capture

@@ -22,6 +22,8 @@ class Region {
   // A break is an error.
   bool full_graph = false;
   OpenSizes open_sizes = OpenSizes::kAutomatic;
+  // The number of entries that a code object may have; 0 stands for cacheSizeLimit().
+  int64_t max_entries = 0;
   // Makes the graph that runs of the one that was captured, with the tensors of its first call. Null
   // leaves it as it is. May throw PythonError.
   std::function<std::shared_ptr<CapturedGraph>(const std::shared_ptr<CapturedGraph>&,
@@ -61,5 +63,8 @@ const Counters& counters();
 
 // Returns whether the calling thread evaluates a program symbolically.
 bool isCapturing();
+// Lets captured code see that it is captured: a call of the function is True there. It is kept.
+void setCapturingQuestion(PyObject* function);
+bool isCapturingQuestion(PyObject* function);
 
 }  // namespace wick::capture

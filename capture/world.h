@@ -101,6 +101,10 @@ class Recording {
   // that does not work on fakes, errors too.
   virtual Object call(PyObject* function, const std::vector<PyObject*>& arguments,
                       PyObject* names) = 0;
+  // Does the same with a function of the program, whose code is not looked at. Its results are fakes
+  // and constants, in tuples and lists.
+  virtual Object callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
+                            PyObject* names) = 0;
   // Does the same with an attribute of a fake. Methods are bound: as methods of Python, or of C.
   virtual Object attribute(PyObject* fake, PyObject* name) = 0;
 

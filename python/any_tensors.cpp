@@ -64,6 +64,10 @@ class AnyRecording : public Recording {
     enter(function);
     return inner().call(function, arguments, names);
   }
+  Object callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
+                    PyObject* names) override {
+    return inner().callOpaque(function, arguments, names);
+  }
   Object attribute(PyObject* fake, PyObject* name) override {
     return inner().attribute(fake, name);
   }

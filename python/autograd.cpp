@@ -4,6 +4,7 @@
 #include "autograd/custom_function.h"
 #include "autograd/engine.h"
 #include "autograd/hooks.h"
+#include "python/fake_recording.h"
 #include "python/interrupts.h"
 #include "python/module.h"
 #include "python/pybind.h"
@@ -25,6 +26,7 @@ py::tuple tupleOf(const std::vector<Tensor>& tensors) {
 }
 
 void refuseWhileTracing(const char* what) {
+  noteInFakes(what);
   if (tracing::Tracer::active()) {
     raise(PyExc_RuntimeError, std::string(what) + ": gradients cannot be recorded in a trace yet");
   }
@@ -166,6 +168,7 @@ class PythonFunction : public autograd::CustomFunction {
 };
 
 py::object applyFunction(const py::handle& type, const py::args& args) {
+  noteInFakes("a function with a derivative of its own");
   const auto function =
       std::make_shared<PythonFunction>(type, type.attr("__name__").cast<std::string>());
   function->setArguments(args);
@@ -185,6 +188,7 @@ py::object applyFunction(const py::handle& type, const py::args& args) {
 // What stays of the arguments for the second run is no more than the values.
 py::object runCheckpoint(const py::object& function, bool preserve_random_state,
                          const py::args& args) {
+  noteInFakes("a checkpoint");
   const auto held = std::make_shared<SharedObject>(Owned::share(function.ptr()));
   const auto call = [held](const std::vector<IValue>& values) {
     return callPython(held->get(), values);
@@ -230,6 +234,7 @@ void addAutograd(PyObject* module) {
   m.def("_backward", runBackward);
   m.def("_grad", runGrad);
   m.def("_register_hook", [](const py::object& tensor, const py::object& hook) {
+    noteInFakes("a hook of a tensor");
     const auto held = callable(hook, "register_hook");
     return autograd::registerHook(
         tensorOf(tensor.ptr(), "register_hook"),

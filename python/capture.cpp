@@ -3,11 +3,21 @@
 
 #include "capture/bytecode/frame_hook.h"
 #include "capture/compiled_call.h"
+#include "capture/evaluate/opaque.h"
 #include "capture/open_sizes.h"
+#include "ir/function.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/inline_calls.h"
+#include "passes/lower_tuples.h"
 #include "python/any_tensors.h"
+#include "python/graph_rules.h"
 #include "python/module.h"
 #include "python/pybind.h"
+#include "python/script.h"
+#include "python/script_names.h"
 #include "python/torch_graph.h"
+#include "python/torch_library.h"
+#include "python/torch_opaque.h"
 
 namespace wick::python {
 namespace {
@@ -29,6 +39,8 @@ py::dict describeEntry(const Entry& entry) {
   made["line"] = entry.break_line;
   made["hits"] = entry.hits;
   made["text"] = entry.text();
+  made["effects"] = entry.recipe.lines();
+  made["changes"] = entry.recipe.changesObjects(entry.guards.numRegisters());
   return made;
 }
 
@@ -61,6 +73,9 @@ class RegionObject {
       if (!result) throw capture::PythonError();
     };
   }
+
+  int64_t maxEntries() const { return region_->max_entries; }
+  void setMaxEntries(int64_t most) { region_->max_entries = most; }
 
   py::object call(const py::object& function, const py::tuple& args, const py::dict& kwargs) {
     std::vector<PyObject*> arguments;
@@ -110,6 +125,21 @@ py::object callPlainly(const py::object& function, const py::args& args, const p
   return function(*args, **kwargs);
 }
 
+bool isTorchTensor(const py::object& object) {
+  const TorchLibrary* const library = TorchLibrary::loaded();
+  return library && library->isTensor(object.ptr());
+}
+
+void inlineCallsOf(const py::object& function) {
+  GraphFunction* const script = scriptFunctionIn(function.ptr());
+  if (!script) raise(PyExc_TypeError, "expected a script function");
+  const CompileTurn turn;
+  script->ensureDefined();
+  inlineCalls(*script->graph());
+  lowerTuples(*script->graph());
+  eliminateDeadCode(*script->graph());
+}
+
 void disable(const py::object& function) {
   PyObject* of = function.ptr();
   if (PyMethod_Check(of)) of = PyMethod_GET_FUNCTION(of);
@@ -120,29 +150,51 @@ void disable(const py::object& function) {
   capture::disableCode(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(of)));
 }
 
+// Asked by each call of a compiled function.
+PyObject* isCapturing(PyObject*, PyObject*) {
+  return PyBool_FromLong(capture::isCapturing());
+}
+
+PyMethodDef kCaptureFunctions[] = {
+    {"_is_capturing", isCapturing, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
 void addCapture(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   py::class_<RegionObject> region(m, "_Region");
   forbidNew(region);
-  region.def("call", &RegionObject::call);
-  m.def("_make_region", [](bool full_graph, const py::object& backend, const py::object& observer,
-                           const py::object& dynamic) {
-    return std::make_unique<RegionObject>(full_graph, backend, observer, dynamic);
-  });
+  region.def("call", &RegionObject::call)
+      .def_property("max_entries", &RegionObject::maxEntries, &RegionObject::setMaxEntries);
+  m.def(
+      "_make_region",
+      [](bool full_graph, const py::object& backend, const py::object& observer,
+         const py::object& dynamic) {
+        return std::make_unique<RegionObject>(full_graph, backend, observer, dynamic);
+      },
+      py::arg("full_graph"), py::arg("backend"), py::arg("observer"),
+      py::arg("dynamic") = py::none());
   m.def("_mark_sizes", [](const py::object& tensor, const std::vector<int64_t>& dims, bool open) {
     capture::markSizes(tensor.ptr(), dims, open);
   });
   addTorchGraphs(module);
+  addTorchOpaque(module);
+  addGraphRules(module);
   m.def("_call_plainly", callPlainly);
   m.def("_disable_capture", disable);
+  m.def("_allow_in_graph",
+        [](const py::object& function) { capture::allowInGraph(function.ptr()); });
+  m.def("_is_torch_tensor", isTorchTensor);
+  m.def("_inline_calls", inlineCallsOf);
   m.def("_reset_captures", [] { capture::resetCaptures(); });
   m.def("_capture_counters", [] {
     const capture::Counters& all = capture::counters();
     return py::make_tuple(all.graphs, all.operators, all.breaks, all.plain);
   });
-  m.def("_is_capturing", [] { return capture::isCapturing(); });
+  check(PyModule_AddFunctions(module, kCaptureFunctions));
+  capture::setCapturingQuestion(py::object(m.attr("_is_capturing")).ptr());
   m.def("_cache_size_limit", [] { return capture::cacheSizeLimit(); });
   m.def("_set_cache_size_limit", [](int64_t limit) {
     if (limit < 1)

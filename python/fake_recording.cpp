@@ -9,6 +9,7 @@
 #include "capture/compiled_call.h"
 #include "core/grad_mode.h"
 #include "ir/call_layer.h"
+#include "python/graph_rules.h"
 #include "python/open_layout.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -38,6 +39,24 @@ IValue fakedValue(const IValue& v) {
   }
   return any ? IValue(makeList(v.toList().element_type, std::move(elements))) : v;
 }
+// Returns whether it is or holds a tensor with elements.
+bool isReal(const IValue& v) {
+  if (v.isTensor()) {
+    const Tensor t = v.toTensor();
+    return t.defined() && t.device().type != DeviceType::Meta;
+  }
+  return v.isList() && std::ranges::any_of(v.elements(), isReal);
+}
+
+void insertGradMode(Graph& graph, bool on) {
+  const Operator* const op =
+      OperatorRegistry::instance().find(Symbol::aten("set_grad_enabled"), "");
+  if (!op) breakGraph("the gradient mode cannot be recorded");
+  Node* node = graph.create(op->symbol(), {graph.insertConstant(IValue(on))}, 0);
+  node->setOperator(op);
+  graph.insertNode(node);
+}
+
 // Replaces the device of fakes by the one that the program sees.
 void nameDevices(Graph& graph, Block& block) {
   for (Node* node : block.nodes()) {
@@ -91,15 +110,18 @@ bool holdsNumbers(PyObject* object, int depth) {
   return false;
 }
 
-std::string nameOf(PyObject* function) {
+}  // namespace
+
+std::string nameOfFunction(PyObject* function) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
   const Owned text(PyObject_GetAttrString(function, "__qualname__"));
   const char* const utf8 =
       text && PyUnicode_Check(text.get()) ? PyUnicode_AsUTF8(text.get()) : nullptr;
   PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
   return utf8 ? utf8 : "a function";
 }
-
-}  // namespace
 
 void breakOnError(const std::string& what) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) throw capture::PythonError();
@@ -114,13 +136,44 @@ void breakOnError(const std::string& what) {
   breakGraph(fmt::format("{}: {}", what, message));
 }
 
+void noteInFakes(const std::string& problem) {
+  if (auto* const tracer = dynamic_cast<FakeTracer*>(tracing::Tracer::active())) {
+    tracer->note(problem);
+  }
+}
+
+bool isFake(const Tensor& tensor) {
+  return tensor.defined() && tensor.device().type == DeviceType::Meta &&
+         dynamic_cast<FakeTracer*>(tracing::Tracer::active());
+}
+
+void FakeTracer::beginOpaque() {
+  opaque_ = true;
+  grad_mode_ = gradEnabled();
+  problem_.clear();
+}
+
+void FakeTracer::note(const std::string& problem) {
+  if (opaque_ && problem_.empty()) problem_ = problem;
+}
+
+void FakeTracer::noteGradMode() {
+  if (!opaque_ || gradEnabled() == grad_mode_) return;
+  grad_mode_ = gradEnabled();
+  insertGradMode(graph(), grad_mode_);
+}
+
 void FakeLayer::call(const LayerCall& call) {
+  if (call.op.symbol() == Symbol::aten("requires_grad_")) {
+    tracer_.note("a tensor that requires a gradient is made");
+  }
   for (size_t i = 0; i < call.num_args; ++i) {
     const auto& declared = call.op.schema().arguments();
     const bool device = i < declared.size() && declared[i].name == "device";
     if (call.args[i].isDevice() || (device && call.args[i].isNone())) {
       call.args[i] = IValue(kMeta);
     } else {
+      if (isReal(call.args[i])) tracer_.note("a tensor that is no argument of it");
       call.args[i] = fakedValue(call.args[i]);
     }
   }
@@ -128,9 +181,16 @@ void FakeLayer::call(const LayerCall& call) {
 }
 
 void FakeTracer::around(const std::function<void()>& run) {
+  noteGradMode();
   const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
   const lazy::ZeroResultsScope zeros;
-  run();
+  try {
+    run();
+  } catch (const std::exception& error) {
+    // The function may handle the error, which the operator might not raise on real tensors.
+    note(error.what());
+    throw;
+  }
 }
 
 // Runs the function while calls of operators are recorded.
@@ -203,10 +263,53 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
       return followedSize(*tracing::Tracer::active(), tensorIn(arguments[0]), 0);
     });
   }
-  const std::string name = nameOf(function);
+  const std::string name = nameOfFunction(function);
   return recorded(name, arguments, readsSizes(name.substr(name.rfind('.') + 1)), [&] {
     return PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names);
   });
+}
+
+Object FakeRecording::callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
+                                 PyObject* names) {
+  const std::string what = nameOfFunction(function);
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  tracer_.beginOpaque();
+  Object result;
+  sizes_.begin();
+  {
+    const tracing::TraceScope scope(tracer_);
+    const NumberFollowerScope numbers(sizes_.isOpen() ? &sizes_ : nullptr);
+
+    result = Object::own(
+        PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names));
+    tracer_.noteGradMode();
+  }
+  tracer_.endOpaque();
+  if (!tracer_.problem().empty()) {
+    if (!result && !PyErr_ExceptionMatches(PyExc_Exception)) throw capture::PythonError();
+    PyErr_Clear();
+    const std::string& problem = tracer_.problem();
+    breakGraph(fmt::format("{}: {}", what, problem.substr(0, problem.find('\n'))));
+  }
+  if (!result) breakOnError(what);
+  // The function may have asked for any size.
+  sizes_.end(arguments, true);
+  result = faked(std::move(result), what, 0);
+  checkOpaqueResult(result.get(), arguments);
+  return result;
+}
+
+void FakeRecording::checkOpaqueResult(PyObject* result,
+                                      const std::vector<PyObject*>& arguments) const {
+  if (PyTuple_Check(result) || PyList_Check(result)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+      checkOpaqueResult(PySequence_Fast_GET_ITEM(result, i), arguments);
+    }
+  } else if (isTensor(result) && autograd::requiresGradient(tensorIn(result)) &&
+             autograd::isLeaf(tensorIn(result)) &&
+             std::ranges::find(arguments, result) == arguments.end()) {
+    breakGraph("a tensor that requires a gradient is made");
+  }
 }
 
 Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
@@ -229,13 +332,7 @@ bool FakeRecording::gradMode() const {
 }
 void FakeRecording::setGradMode(bool on) {
   if (on == gradEnabled()) return;
-  Graph& graph = tracer_.graph();
-  const Operator* const op =
-      OperatorRegistry::instance().find(Symbol::aten("set_grad_enabled"), "");
-  if (!op) breakGraph("the gradient mode cannot be recorded");
-  Node* node = graph.create(op->symbol(), {graph.insertConstant(IValue(on))}, 0);
-  node->setOperator(op);
-  graph.insertNode(node);
+  insertGradMode(tracer_.graph(), on);
   setGradEnabled(on);
 }
 
@@ -255,6 +352,7 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   try {
     const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
     nameDevices(*graph, *graph->block());
+    applyGraphRules(*graph);
     if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
     return scriptGraph(graph, tracer_.owners());
   } catch (const RuntimeError& error) {

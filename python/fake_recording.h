@@ -12,20 +12,46 @@
 
 namespace wick::python {
 
+class FakeTracer;
+
 // Makes operators see fakes only: whoever asks for the CPU gets "meta".
 class FakeLayer : public CallLayer {
  public:
+  explicit FakeLayer(FakeTracer& tracer) : tracer_(tracer) {}
   void call(const LayerCall& call) override;
+
+ private:
+  FakeTracer& tracer_;
 };
 
 // Records calls on fakes.
 class FakeTracer : public tracing::Tracer {
+ public:
+  // Says that a function of the program is called whose code is not looked at, until end().
+  void beginOpaque();
+  void endOpaque() { opaque_ = false; }
+  // Returns why the graph cannot hold the call, "" if it can.
+  const std::string& problem() const { return problem_; }
+  // Notes the first reason; does nothing outside of such a call.
+  void note(const std::string& problem);
+  // Puts the thread's gradient mode into the graph if it is another one there.
+  void noteGradMode();
+
  protected:
   void around(const std::function<void()>& run) override;
 
  private:
-  FakeLayer layer_;
+  FakeLayer layer_{*this};
+  bool opaque_ = false;
+  bool grad_mode_ = true;
+  std::string problem_;
 };
+
+// Returns whether the tensor stands for one of the CPU, in a recording on fakes.
+bool isFake(const Tensor& tensor);
+// Tells a recording on fakes that the program does something that no graph holds; does nothing where
+// there is none.
+void noteInFakes(const std::string& problem);
 
 // Records on objects of wick.Tensor. Needs the GIL; to be used by the thread that made it.
 class FakeRecording : public capture::Recording {
@@ -44,6 +70,8 @@ class FakeRecording : public capture::Recording {
   PyTypeObject* typeOf(PyObject* fake) const override;
   capture::Object call(PyObject* function, const std::vector<PyObject*>& arguments,
                        PyObject* names) override;
+  capture::Object callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
+                             PyObject* names) override;
   capture::Object attribute(PyObject* fake, PyObject* name) override;
   bool gradMode() const override;
   void setGradMode(bool on) override;
@@ -51,6 +79,8 @@ class FakeRecording : public capture::Recording {
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override;
 
  protected:
+  // Breaks the graph if a result is a leaf that requires a gradient and no argument.
+  void checkOpaqueResult(PyObject* result, const std::vector<PyObject*>& arguments) const;
   // Registers a fake as the next input.
   void addFake(PyObject* fake, const capture::InputSizes& sizes);
   const SizeTracking& sizes() const { return sizes_; }
@@ -71,6 +101,8 @@ class FakeRecording : public capture::Recording {
   int num_inputs_ = 0;
 };
 
+// Returns the name of a function, for reasons. Keeps the exception that is set.
+std::string nameOfFunction(PyObject* function);
 // Clears the Python exception that is set, and throws GraphBreak with its text. Interrupts stay.
 [[noreturn]] void breakOnError(const std::string& what);
 

@@ -13,6 +13,7 @@
 #include "core/sparse_form.h"
 #include "python/convert.h"
 #include "python/eager.h"
+#include "python/fake_recording.h"
 #include "python/interrupts.h"
 #include "python/module.h"
 #include "python/plain_types.h"
@@ -356,7 +357,10 @@ PyObject* getDType(PyObject* self, void*) {
   return guarded([&] { return Py_NewRef(dtypeObject(tensorOf(self, "dtype").dtype())); });
 }
 PyObject* getDevice(PyObject* self, void*) {
-  return guarded([&] { return deviceObject(tensorOf(self, "device").device()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self, "device");
+    return deviceObject(isFake(t) ? Device() : t.device());
+  });
 }
 PyObject* getShape(PyObject* self, void*) {
   return guarded([&] {
@@ -591,6 +595,7 @@ void markRequiresGrad(const Tensor& tensor) {
     raise(PyExc_RuntimeError,
           "only Tensors of floating point and complex dtype can require gradients");
   }
+  noteInFakes("a tensor that requires a gradient is made");
   tensor.setRequiresGrad(true);
 }
 

@@ -7,6 +7,7 @@
 #include "capture/bytecode/frame_hook.h"
 #include "capture/compiled_call.h"
 #include "python/pybind.h"
+#include "python/script.h"
 #include "python/torch_call.h"
 #include "python/torch_library.h"
 #include "python/torch_replay.h"
@@ -226,6 +227,10 @@ void addTorchGraphs(PyObject* module) {
   function.def("__call__", &TorchFunction::call);
   function.def_property_readonly("graph",
                                  [](const TorchFunction& self) { return self.graph.text(); });
+  function.def_property_readonly("script", [](const TorchFunction& self) {
+    const ScriptGraph& script = self.record->script;
+    return given(scriptFunctionObject(script.function, script.unit));
+  });
   function.def("__str__", [](const TorchFunction& self) { return self.graph.text(); });
 }
 

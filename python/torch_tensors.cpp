@@ -15,6 +15,7 @@
 #include "python/torch_graph.h"
 #include "python/torch_library.h"
 #include "python/torch_memory.h"
+#include "python/torch_opaque.h"
 #include "runtime/ops/call.h"
 
 namespace wick::python {
@@ -128,6 +129,11 @@ class TorchRecording : public FakeRecording {
     call.result = library_.fromOwn(result.get());
     record_.calls.push_back(std::move(call));
     return record_.calls.back().result;
+  }
+
+  Object callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
+                    PyObject* names) override {
+    return callTorchOpaque(*this, library_, function, arguments, names);
   }
 
   Object attribute(PyObject* fake, PyObject* name) override {

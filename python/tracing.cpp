@@ -6,6 +6,7 @@
 
 #include "lazy/lazy.h"
 #include "python/convert.h"
+#include "python/fake_recording.h"
 #include "python/module.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
@@ -113,6 +114,7 @@ void warnOfTrace(const char* text) {
 
 void warnOfConstant(const char* what) {
   if (!Tracer::active()) return;
+  noteInFakes(fmt::format("a tensor becomes a Python {}", what));
   warnOfTrace(
       fmt::format("Converting a tensor to a Python {} might cause the trace to be incorrect. "
                   "We can't record the data flow of Python values, so this value will be "

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <frameobject.h>
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "capture/bytecode/instance.h"
 #include "capture/guards/check.h"
 #include "capture/world.h"
@@ -223,6 +226,24 @@ void Recipe::run(std::vector<Object>& registers, const World& world) const {
     Object made = runner.run(step);
     if (step.result >= 0) registers[static_cast<size_t>(step.result)] = std::move(made);
   }
+}
+
+bool Recipe::changesObjects(int num_kept) const {
+  std::unordered_set<int> made;
+  for (const Step& each : steps) {
+    if (each.kind == StepKind::kGradMode) return true;
+    if (each.kind == StepKind::kConstant) continue;
+    if (each.kind == StepKind::kCall &&
+        std::ranges::any_of(each.arguments, [&](int at) { return at < num_kept; })) {
+      return true;
+    }
+    if (each.result >= 0) {
+      made.insert(each.result);
+    } else if (!each.arguments.empty() && made.count(each.arguments[0]) == 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<std::string> Recipe::lines() const {

@@ -63,6 +63,9 @@ struct Recipe {
   void run(std::vector<Object>& registers, const World& world) const;
   // Returns a line for each step.
   std::vector<std::string> lines() const;
+  // Returns whether a step changes, or may change, an object that was there before. The first
+  // `num_kept` registers are those that guards keep.
+  bool changesObjects(int num_kept) const;
 };
 
 }  // namespace wick::capture

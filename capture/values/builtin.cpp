@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "capture/compiled_call.h"
 #include "capture/effects/builder.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/opaque.h"
 #include "capture/evaluate/protocol.h"
 
 namespace wick::capture {
@@ -19,6 +21,8 @@ Variable* BuiltinVariable::ownAttribute(Capture& capture, PyObject* name) {
 }
 
 Variable* BuiltinVariable::call(Capture& capture, const Arguments& given) {
+  if (isAllowedInGraph(object.get())) return callOpaque(capture, object.get(), given);
+  if (isCapturingQuestion(object.get())) return capture.constantBool(true);
   if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
   if (capture.world.calleeOf(object.get()) != Callee::kUnknown) {
     return callWorld(capture, object.get(), given);

@@ -8,6 +8,7 @@
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/inline.h"
+#include "capture/evaluate/opaque.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/dict.h"
 #include "capture/values/sequence.h"
@@ -205,6 +206,10 @@ void FunctionVariable::setAttribute(Capture& capture, PyObject* name, Variable* 
 }
 
 Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
+  if (isAllowedInGraph(object.get())) {
+    if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
+    return callOpaque(capture, object.get(), given);
+  }
   return inlineCall(capture, *this, given);
 }
 

@@ -1,73 +1,33 @@
 """Compiling unrestricted Python functions and modules: wick.compile and what belongs to it."""
 
+import difflib
 import functools
+import sys
+import types
 
-from wick import _C
-
-
-class BreakReason:
-    """Why a graph ended, and where."""
-
-    def __init__(self, reason, file, line):
-        self.reason, self.file, self.line = reason, file, line
-
-    def __repr__(self):
-        return f"{self.file}:{self.line}: {self.reason}" if self.file else self.reason
-
-
-class Explanation:
-    """The graphs, guards and breaks of one call of a function."""
-
-    def __init__(self, entries):
-        self.entries = entries
-        self.graphs = [e["graph"] for e in entries if e["graph"] is not None]
-        self.graph_count = len(self.graphs)
-        self.break_reasons = [
-            BreakReason(e["reason"], e["file"], e["line"])
-            for e in entries
-            if not e["complete"] and not e["raises"]
-        ]
-        self.graph_break_count = len(self.break_reasons)
-        self.op_count = sum(e["operators"] for e in entries)
-        self.guards = [g for e in entries for g in e["guards"]]
-
-    def __str__(self):
-        lines = [
-            f"{self.graph_count} graphs, {self.op_count} operators, "
-            f"{self.graph_break_count} breaks, {len(self.guards)} guards"
-        ]
-        lines += [f"  break: {reason}" for reason in self.break_reasons]
-        for entry in self.entries:
-            lines += ["", entry["text"].rstrip()]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-class _Compiled:
-    """A function whose calls are captured."""
-
-    def __init__(self, function, fullgraph=False, backend=None, observer=None, dynamic=None):
-        functools.update_wrapper(self, function)
-        self._function = function
-        self._region = _C._make_region(fullgraph, backend, observer, dynamic)
-
-    def __call__(self, *args, **kwargs):
-        return self._region.call(self._function, args, kwargs)
-
-    def __get__(self, instance, owner=None):
-        if instance is None:
-            return self
-        return functools.partial(self, instance)
-
+from wick import _C, _compiled
+from wick._explanation import BreakReason, Explanation, describe
+from wick._export import ExportError, export
 
 # None runs a graph as a script function, "eager" operator by operator.
 _backends = {"wick": None, "eager": "eager"}
+# On the CPU all of them are the same: nothing is left to gain there.
+_MODES = ("default", "reduce-overhead", "max-autotune")
 
 
 def list_backends():
     """The names that wick.compile takes as a backend."""
     return sorted(_backends)
+
+
+def list_modes():
+    """The names that wick.compile takes as a mode."""
+    return list(_MODES)
+
+
+def list_options():
+    """The names that wick.compile takes in its options."""
+    return sorted(_OPTIONS)
 
 
 def register_backend(name, function):
@@ -85,45 +45,95 @@ def register_backend(name, function):
 def compile(
     fn_or_module=None, *, fullgraph=False, dynamic=None, backend="wick", mode="default", options=None
 ):
-    """A function that computes the same, with its tensor operators in compiled graphs.
+    """A function or module that computes the same, with its tensor operators in compiled graphs.
 
     fullgraph: a graph that ends before the function does is an error.
     dynamic: whether sizes of tensors may differ from call to call: from the second size on (None), all
     of them at once (True), or none (False).
     backend: "wick", "eager" (operator by operator), a registered name, or a function (register_backend).
+    mode: "default", "reduce-overhead" or "max-autotune"; on the CPU they are the same.
+    options: a dict with "max_entries" (in place of cache_size_limit) and "trace" (prints each entry).
     """
+    again = functools.partial(
+        compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options
+    )
     if fn_or_module is None:
-        return lambda function: compile(
-            function,
-            fullgraph=fullgraph,
-            dynamic=dynamic,
-            backend=backend,
-            mode=mode,
-            options=options,
-        )
+        return again
+    if isinstance(fn_or_module, (staticmethod, classmethod)):
+        return type(fn_or_module)(again(fn_or_module.__func__))
     if not callable(fn_or_module):
         raise TypeError(f"compile: expected a function or module, got {type(fn_or_module).__name__}")
-    if isinstance(backend, str):
-        if backend not in _backends:
-            raise ValueError(
-                f"compile: there is no backend {backend!r}; there are {', '.join(list_backends())}"
-            )
-        backend = _backends[backend]
-    elif not callable(backend):
-        raise TypeError(f"compile: expected the name of a backend or a function, got {backend!r}")
+    original = _compiled.original_of(fn_or_module)
+    _check_mode(mode)
     if dynamic not in (None, True, False):
         raise TypeError(f"compile: expected dynamic to be True, False or None, got {dynamic!r}")
-    if mode != "default":
-        raise ValueError(f"compile: there is no mode {mode!r}")
-    return _Compiled(fn_or_module, fullgraph, backend, dynamic=dynamic)
+    given = _checked_options(options)
+    observer = _print_entry if given.get("trace") else None
+    region = _C._make_region(fullgraph, _function_of(backend), observer, dynamic)
+    region.max_entries = given.get("max_entries", 0)
+    if _compiled.is_module(original):
+        return _compiled.module(original, region, again)
+    return _compiled.function(original, region)
+
+
+def _function_of(backend):
+    if isinstance(backend, str):
+        if backend not in _backends:
+            raise ValueError(_unknown("backend", backend, list_backends()))
+        return _backends[backend]
+    if not callable(backend):
+        raise TypeError(f"compile: expected the name of a backend or a function, got {backend!r}")
+    return backend
+
+
+def _check_mode(mode):
+    if mode is not None and mode not in _MODES:
+        raise ValueError(_unknown("mode", mode, _MODES))
+
+
+def _unknown(what, name, known):
+    close = difflib.get_close_matches(str(name), known, 1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"compile: there is no {what} {name!r}{meant}; there are {', '.join(known)}"
+
+
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+# The value that each option takes, and a function that tells whether it is one.
+_OPTIONS = {
+    "max_entries": ("a positive int", _is_count),
+    "trace": ("a bool", lambda value: isinstance(value, bool)),
+}
+
+
+def _checked_options(options):
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise TypeError(f"compile: expected a dict of options, got {type(options).__name__}")
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise ValueError(_unknown("option", name, list_options()))
+        expected, fits = _OPTIONS[name]
+        if not fits(value):
+            raise TypeError(f"compile: option '{name}' is {expected}, got {value!r}")
+    return options
+
+
+def _print_entry(code, entry):
+    print(f"{describe(code)}\n{entry['text']}", file=sys.stderr, end="")
 
 
 def explain(function):
     """A function that calls this one, and returns an Explanation of the call."""
+    original = _compiled.original_of(function)
 
     def call(*args, **kwargs):
         entries = []
-        _Compiled(function, observer=lambda code, entry: entries.append(entry))(*args, **kwargs)
+        region = _C._make_region(False, None, lambda code, entry: entries.append((code, entry)))
+        region.call(original, args, kwargs)
         return Explanation(entries)
 
     return call
@@ -131,6 +141,7 @@ def explain(function):
 
 def disable(function):
     """The function, which is never captured, nor what it calls."""
+    function = _compiled.original_of(function)
     _C._disable_capture(function)
 
     @functools.wraps(function)
@@ -162,6 +173,81 @@ def mark_dynamic(tensor, dims):
 def mark_static(tensor, dims=None):
     """Says that the sizes of these dimensions, or of all, are constants of a graph."""
     _mark("mark_static", tensor, dims, False)
+def allow_in_graph(function):
+    """The function, whose calls are put into graphs without a look at its code.
+
+    It is called once, when a graph is captured, with tensors that have no memory; the graph holds the
+    operators that it called. It must depend on its arguments alone and change nothing. If it needs more of
+    a tensor than operators, the graph ends before the call.
+    """
+    if isinstance(function, (list, tuple)):
+        return [allow_in_graph(each) for each in function]
+    if not callable(function):
+        raise TypeError(f"allow_in_graph: expected a function, got {type(function).__name__}")
+    _C._allow_in_graph(_compiled.original_of(function))
+    return function
+
+
+# ---- rules for graphs ----
+
+
+class Rule:
+    """A change of each graph that is captured from now on, until remove()."""
+
+    def __init__(self, number, text):
+        self._number, self._text = number, text
+
+    def remove(self):
+        _C._remove_graph_rule(self._number)
+
+    def __repr__(self):
+        return self._text
+
+
+def register_decomposition(operator):
+    """Replaces the operator ("aten::gelu") in captured graphs by the script function that is decorated.
+
+    The function takes what the operator takes. Its calls of the same operator stay.
+    """
+    if not isinstance(operator, str):
+        raise TypeError(
+            f"register_decomposition: expected the name of an operator, got {type(operator).__name__}"
+        )
+
+    def register(function):
+        _C._add_decomposition(operator, _script("register_decomposition", function))
+        return function
+
+    return register
+
+
+def unregister_decomposition(operator):
+    """Lets captured graphs keep the operator."""
+    if not _C._remove_decomposition(operator):
+        raise ValueError(f"unregister_decomposition: {operator!r} has no decomposition")
+
+
+def register_pattern(before, after):
+    """Replaces each occurrence of the script function `before` in captured graphs by `after`."""
+    before = _script("register_pattern", before)
+    after = _script("register_pattern", after)
+    number = _C._add_pattern(before, after)
+    return Rule(number, f"{before.name} → {after.name}")
+
+
+def reset_rules():
+    """Takes all decompositions and patterns back."""
+    _C._reset_graph_rules()
+
+
+def _script(what, function):
+    from wick import jit
+
+    if isinstance(function, jit.ScriptFunction):
+        return function
+    if isinstance(function, types.FunctionType):
+        return jit.script(function)
+    raise TypeError(f"{what}: expected a script function, got {type(function).__name__}")
 
 
 def reset():
@@ -170,7 +256,7 @@ def reset():
 
 
 def is_compiling():
-    """Whether this call is being captured."""
+    """Whether this call is being captured: True in captured code."""
     return _C._is_capturing()
 
 
@@ -186,7 +272,19 @@ class _Counters:
 counters = _Counters()
 
 
-def __getattr__(name):
-    if name == "cache_size_limit":
+class _Module(types.ModuleType):
+    """This module, with settings that are checked when they are set."""
+
+    @property
+    def cache_size_limit(self):
+        """How many entries a code object may have in one compiled function."""
         return _C._cache_size_limit()
-    raise AttributeError(f"module 'wick.compiler' has no attribute '{name}'")
+
+    @cache_size_limit.setter
+    def cache_size_limit(self, limit):
+        if not _is_count(limit):
+            raise ValueError(f"cache_size_limit: expected a positive int, got {limit!r}")
+        _C._set_cache_size_limit(limit)
+
+
+sys.modules[__name__].__class__ = _Module

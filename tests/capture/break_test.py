@@ -59,7 +59,8 @@ class BreakTest(unittest.TestCase):
         """The compiled function. Its calls must break in at least so many places."""
         entries = []
         self.expected.append((entries, breaks))
-        return wick.compiler._Compiled(function, observer=lambda code, entry: entries.append(entry))
+        region = wick._C._make_region(False, None, lambda code, entry: entries.append(entry))
+        return wick._compiled.function(function, region)
 
     def test_objects_die_when_they_are_deleted(self):
         def deletes():
@@ -164,7 +165,7 @@ class BreakTest(unittest.TestCase):
                 function(3)
             except ValueError as error:
                 return [[(e.name, e.lineno) for e in traceback.extract_tb(each.__traceback__)
-                         if e.name not in ("__call__", "entries")] for each in (error, error.__cause__)]
+                         if e.name not in ("compiled", "entries")] for each in (error, error.__cause__)]
 
         self.assertEqual(entries(self.compiled(fails, 2)), entries(fails))
 

@@ -1,7 +1,9 @@
 """wick.compile and wick.compiler: what users call."""
 
+import contextlib
 import copy
 import gc
+import io
 import pickle
 import subprocess
 import sys
@@ -114,7 +116,13 @@ class Interface(unittest.TestCase):
             (lambda: wick.compile(3), TypeError, "expected a function or module, got int"),
             (lambda: wick.compile(scale, backend="gpu"), ValueError, "no backend 'gpu'; there are"),
             (lambda: wick.compile(scale, backend=3), TypeError, "name of a backend or a function"),
-            (lambda: wick.compile(scale, mode="fast"), ValueError, "no mode 'fast'"),
+            (lambda: wick.compile(scale, backend="eger"), ValueError, r"did you mean 'eager'\?"),
+            (lambda: wick.compile(scale, mode="fast"), ValueError, "no mode 'fast'; there are default, "),
+            (lambda: wick.compile(scale, mode="max-autotun"), ValueError, "did you mean 'max-autotune'"),
+            (lambda: wick.compile(scale, options={"max_entry": 1}), ValueError, "did you mean 'max_entries'.*; there are"),
+            (lambda: wick.compile(scale, options={"max_entries": 0}), TypeError, "'max_entries' is a positive int, got 0"),
+            (lambda: wick.compile(scale, options={"trace": 1}), TypeError, "'trace' is a bool, got 1"),
+            (lambda: wick.compile(scale, options=["trace"]), TypeError, "expected a dict of options, got list"),
             (lambda: wick.compiler.disable(len), TypeError, "function written in Python"),
             (lambda: wick.compiler.register_backend("wick", len), ValueError, "backend of Wick"),
         ]:
@@ -170,6 +178,67 @@ class Interface(unittest.TestCase):
                 self.assertEqual(compiled(self.x, factor).tolist(), scale(self.x, factor).tolist())
         self.assertEqual(len(caught), 1)
         self.assertIn("cache_size_limit", str(caught[0].message))
+
+    def test_the_limit_is_set(self):
+        before = wick.compiler.cache_size_limit
+        self.assertEqual(before, 8)
+        wick.compiler.cache_size_limit = 3
+        try:
+            self.assertEqual(self.entries_of(wick.compile(lambda x, factor: x * factor)), 3)
+            own = wick.compile(lambda x, factor: x * factor, options={"max_entries": 5})
+            self.assertEqual(self.entries_of(own), 5)
+        finally:
+            wick.compiler.cache_size_limit = before
+        for wrong in (0, -1, "8", None, True, 2.5):
+            with self.assertRaisesRegex(ValueError, "cache_size_limit: expected a positive int"):
+                wick.compiler.cache_size_limit = wrong
+        self.assertEqual(wick.compiler.cache_size_limit, 8)
+
+    def entries_of(self, compiled):
+        before = wick.compiler.counters.graph_count
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for factor in range(10):
+                compiled(self.x, factor)
+        self.assertEqual(len(caught), 1)
+        return wick.compiler.counters.graph_count - before
+
+    def test_modes(self):
+        for mode in (*wick.compiler.list_modes(), None):
+            compiled = wick.compile(scale, mode=mode)
+            self.assertEqual(compiled(self.x, 3).tolist(), scale(self.x, 3).tolist())
+
+    def test_trace(self):
+        compiled = wick.compile(scale, options={"trace": True})
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            compiled(self.x, 3)
+            compiled(self.x, 3)
+        self.assertEqual(shown.getvalue().count("aten::relu"), 1)
+        self.assertIn("scale (", shown.getvalue())
+
+    def test_explanation_reads_well(self):
+        text = str(explained(noisy, self.x))
+        self.assertTrue(text.startswith("2 graphs, 2 operators, 1 break, "), text)
+        self.assertRegex(text, r"1\. noisy \(.*compile_test\.py:\d+\)\n  guards\n")
+        self.assertRegex(text, r"  breaks: a call of <built-in function print> \(.*compile_test\.py:\d+\)")
+        self.assertTrue(text.endswith("returns"), text)
+        self.assertIn("runs plainly", str(explained(lambda: (yield), )))
+
+    def test_log(self):
+        code = (
+            "import wick; from wick import torch\n"
+            "def f(x):\n"
+            "    y = x + 1\n"
+            "    print('between')\n"
+            "    return y * 2\n"
+            "wick.compile(f)(torch.zeros(1))\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], env={"WICK_LOG": "capture", "PYTHONPATH": ":".join(sys.path)},
+                              capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.returncode), ("between\n", 0), done.stderr)
+        for text in ("guard   x: a tensor", "aten::add", "break   a call of", "continues with", "RESUME", "aten::mul"):
+            self.assertIn(text, done.stderr)
 
     def test_counters(self):
         before = wick.compiler.counters.graph_count, wick.compiler.counters.op_count
