@@ -19,22 +19,13 @@ namespace {
 
 using capture::Object;
 
-bool mayChangeMemory(const Block& block) {
+// Returns whether the condition holds for a node of the block or of the blocks within.
+template <class Condition>
+bool anyNode(const Block& block, const Condition& condition) {
   for (const Node* node : block.nodes()) {
-    const FunctionSchema* const schema = node->maybeSchema();
-    if (node->isNondeterministic() || (schema && schema->isMutable())) return true;
+    if (condition(*node)) return true;
     for (const Block* inner : node->blocks()) {
-      if (mayChangeMemory(*inner)) return true;
-    }
-  }
-  return false;
-}
-
-bool mayDrawNumbers(const Block& block) {
-  for (const Node* node : block.nodes()) {
-    if (node->isNondeterministic()) return true;
-    for (const Block* inner : node->blocks()) {
-      if (mayDrawNumbers(*inner)) return true;
+      if (anyNode(*inner, condition)) return true;
     }
   }
   return false;
@@ -183,9 +174,6 @@ std::shared_ptr<capture::CapturedGraph> Captured::calling(Object function) const
   return std::make_shared<CalledFunction>(*this, std::move(function));
 }
 
-}  // namespace
-
-namespace {
 void appendConstants(const Block& block, std::string& text) {
   for (const Node* node : block.nodes()) {
     for (const Block* inner : node->blocks()) appendConstants(*inner, text);
@@ -204,6 +192,7 @@ void appendConstants(const Block& block, std::string& text) {
     }
   }
 }
+
 }  // namespace
 
 std::string contentsOf(const Graph& graph) {
@@ -212,7 +201,6 @@ std::string contentsOf(const Graph& graph) {
   return text;
 }
 
-// Counts the operators among a graph's nodes.
 int countOperators(const Block& block) {
   int count = 0;
   for (const Node* node : block.nodes()) {
@@ -230,8 +218,12 @@ ScriptGraph scriptGraph(std::shared_ptr<Graph> graph, std::vector<std::shared_pt
   ScriptGraph made;
   made.unit = std::make_shared<CompilationUnit>();
   made.num_operators = countOperators(*graph->block());
-  made.impure = mayChangeMemory(*graph->block());
-  made.random = mayDrawNumbers(*graph->block());
+  made.random =
+      anyNode(*graph->block(), [](const Node& node) { return node.isNondeterministic(); });
+  made.impure = made.random || anyNode(*graph->block(), [](const Node& node) {
+                  const FunctionSchema* const schema = node.maybeSchema();
+                  return schema && schema->isMutable();
+                });
   made.function = made.unit->createFunction("__torch__.captured", graph);
   made.owners = std::move(owners);
   return made;

@@ -10,8 +10,8 @@
 
 namespace wick::python {
 
-// Keeps the memory of inputs that are the same object in each call, as parameters are. It ends with
-// the object. The caller holds the GIL.
+// Keeps the memory of inputs that are the same object in each call, as parameters are. The first call
+// after the object's end gives it up. The caller holds the GIL.
 class KeptMemory {
  public:
   explicit KeptMemory(size_t inputs) : slots_(inputs) {}

@@ -167,7 +167,6 @@ class TorchRecording : public FakeRecording {
       record_.output_fakes.push_back(Object::share(each));
       record_.unrecorded.push_back(autograd::requiresGradient(tensorIn(each)) &&
                                    autograd::isLeaf(tensorIn(each)));
-
       checkDType(tensorIn(each), outputs);
     }
     record_.components = torchComponents(record_);
