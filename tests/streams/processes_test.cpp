@@ -114,6 +114,9 @@ std::vector<IValue> itemOf(int64_t i) {
 }
 
 TEST(ProcessPipelineTest, ResultsAreThoseOfCalls) {
+  // A kernel adds a sum in another order than an operator does, so no call takes the operator.
+  const JitMode before = jitMode();
+  setJitMode(JitMode::Sync);
   for (const int size : {2, 3}) {
     const auto errors =
         together(size,
@@ -147,6 +150,7 @@ TEST(ProcessPipelineTest, ResultsAreThoseOfCalls) {
                  {kNet});
     EXPECT_THAT(errors, testing::Each(""));
   }
+  setJitMode(before);
 }
 
 TEST(ProcessPipelineTest, ErrorsNameProcessItemAndStage) {
