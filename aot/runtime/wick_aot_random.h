@@ -150,10 +150,24 @@ inline void cauchyNumbers(Generator* g, const double* numbers, T* to, int64_t co
     to[i] = static_cast<T>(numbers[0] + numbers[1] * std::tan(kPi * (fraction<double>(*g) - 0.5)));
   }
 }
+// A whole number as an element. One that does not fit becomes what the engine makes of it: the low bits of
+// an integer of 32 or 64 bits, or of the least one.
+template <class T>
+inline T elementOf(double whole) {
+  if constexpr (std::is_integral<T>::value) {
+    constexpr bool kWide = sizeof(T) == 8 || std::is_same<T, uint8_t>::value;
+    using Integer = std::conditional_t<kWide, int64_t, int32_t>;
+    constexpr Integer kLeast = std::numeric_limits<Integer>::min();
+    constexpr double kLow = static_cast<double>(kLeast);
+    return static_cast<T>(whole >= kLow && whole < -kLow ? static_cast<Integer>(whole) : kLeast);
+  } else {
+    return static_cast<T>(whole);
+  }
+}
 template <class T>
 inline void geometricNumbers(Generator* g, const double* numbers, T* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = static_cast<T>(std::ceil(std::log(fraction<double>(*g)) / std::log(1 - numbers[0])));
+    to[i] = elementOf<T>(std::ceil(std::log(fraction<double>(*g)) / std::log(1 - numbers[0])));
   }
 }
 template <class T>

@@ -47,6 +47,11 @@ double numberIn(const Json& json, const char* key) {
              "a process sent a report without the number \"{}\"", key);
   return json[key].get<double>();
 }
+int64_t wholeNumberIn(const Json& json, const char* key) {
+  WICK_CHECK(json.contains(key) && json[key].is_number_integer(),
+             "a process sent a message without the whole number \"{}\"", key);
+  return json[key].get<int64_t>();
+}
 
 }  // namespace
 
@@ -173,7 +178,7 @@ void addReport(RunReport& report, const Message& message, StageRange range) {
   for (size_t s = range.first; s < range.last; ++s) {
     const Json& stage = json["stages"][s - range.first];
     report.stages[s] = {numberIn(stage, "busy"), numberIn(stage, "in"), numberIn(stage, "out"),
-                        static_cast<int64_t>(numberIn(stage, "items"))};
+                        wholeNumberIn(stage, "items")};
   }
 }
 
@@ -396,8 +401,9 @@ void serveProcessPipeline(Messages& messages, const StreamGraph& graph, const Pl
       wire.setWindow(windowOf(plan));
     }
     PipelineOptions now = options;
-    now.first_item = static_cast<int64_t>(numberIn(round, "first_item"));
-    now.threads_per_stage = static_cast<int>(std::clamp(numberIn(round, "threads"), 1.0, 1024.0));
+    now.first_item = wholeNumberIn(round, "first_item");
+    now.threads_per_stage =
+        static_cast<int>(std::clamp<int64_t>(wholeNumberIn(round, "threads"), 1, 1024));
     const int64_t first_item = now.first_item;
     const RunReport report =
         pipeline->runPackets([&](int64_t index) { return wire.next(first_item + index); },

@@ -388,7 +388,7 @@ def main(x: Tensor):
     z = torch.zeros(3, 4, dtype=torch.float64)
     z[:, 1].uniform_()
     k = torch.zeros(5, dtype=torch.int64)
-    e = k.clone().random_(3, None), k.clone().random_(-9223372036854775807, 9223372036854775807), k.clone().random_(-9223372036854775808, None), k.clone().random_(-9223372036854775808, -1), y.clone().random_(5, None), z.clone().random_(5, None), k.to(torch.int8).random_(-4, None), k.to(torch.uint8).random_(3, 256)
+    e = k.clone().random_(3, None), k.clone().random_(-9223372036854775807, 9223372036854775807), k.clone().random_(-9223372036854775808, None), k.clone().random_(-9223372036854775808, -1), y.clone().random_(5, None), z.clone().random_(5, None), k.to(torch.int8).random_(-4, None), k.to(torch.uint8).random_(3, 256), k.to(torch.uint8).geometric_(0.001), k.to(torch.int8).geometric_(0.001), k.clone().geometric_(1e-12), k.to(torch.int32).geometric_(1e-12)
     return a, b, c, d, e, z, f.dropout2d(x.view(1, 4, 3, 3), 0.5, True)
 )"},
       {"random_paths", {"4xf32"}, R"(

@@ -193,5 +193,47 @@ TEST(Embedding, RowsAsPyTorchPacksThem) {
                {e});
 }
 
+// As PyTorch 1.13 packs them: an element without a level is 0.
+TEST(Embedding, RowsOfNaNAndInfinity) {
+  const auto rows = [](float first, float second, float third) {
+    return Tensor::from({first, second, third, 3.0f}).view(DimVector{1, 4});
+  };
+  const auto bytes = [](const Tensor& e) {
+    return intsOf("torch.ops.quantized.embedding_bag_byte_prepack(a)", {e});
+  };
+  const auto halves = [](const Tensor& e) {
+    return intsOf("torch.ops.quantized.embedding_bag_4bit_prepack(a)", {e});
+  };
+  const auto quarters = [](const Tensor& e) {
+    return intsOf("torch.ops.quantized.embedding_bag_2bit_prepack(a)", {e});
+  };
+  const Tensor begins = rows(NAN, 1, 2), holds = rows(0, 1, NAN);
+  EXPECT_EQ(bytes(begins), (Integers{0, 0, 0, 0, 0, 0, 192, 127, 0, 0, 192, 127}));
+  EXPECT_EQ(halves(begins), (Integers{0, 0, 0, 126, 0, 126}));
+  EXPECT_EQ(quarters(begins), (Integers{0, 0, 126, 0, 126}));
+  EXPECT_EQ(bytes(holds), (Integers{0, 85, 0, 255, 193, 192, 64, 60, 0, 0, 0, 0}));
+  EXPECT_EQ(halves(holds), (Integers{80, 240, 102, 50, 0, 0}));
+  EXPECT_EQ(quarters(holds), (Integers{196, 0, 60, 0, 0}));
+  const Tensor most = rows(INFINITY, 1, 2), least = rows(0, 1, -INFINITY);
+  EXPECT_EQ(bytes(most), (Integers{0, 0, 0, 0, 0, 0, 128, 127, 0, 0, 128, 63}));
+  EXPECT_EQ(halves(most), (Integers{0, 0, 0, 124, 0, 60}));
+  EXPECT_EQ(quarters(most), (Integers{0, 0, 124, 0, 60}));
+  EXPECT_EQ(bytes(least), (Integers{0, 0, 0, 0, 0, 0, 128, 127, 0, 0, 128, 255}));
+  EXPECT_EQ(halves(least), (Integers{0, 0, 0, 124, 0, 252}));
+  const Tensor wide = rows(3e38f, -3e38f, 2);
+  EXPECT_EQ(bytes(wide), (Integers{0, 0, 0, 0, 0, 0, 128, 127, 230, 177, 97, 255}));
+  EXPECT_EQ(quarters(wide), (Integers{0, 0, 124, 0, 252}));
+}
+
+TEST(Embedding, RangesOfOddRatios) {
+  const Tensor x = spread(0, 7, 8);
+  for (const std::string ratio : {"float('nan')", "float('inf')", "-1e30", "1e30"}) {
+    const Tensor high =
+        tensor("torch.choose_qparams_optimized(a, 8, 200, " + ratio + ", 8)[0]", {x});
+    EXPECT_GE(high.item<float>(), 0) << ratio;
+    EXPECT_LE(high.item<float>(), 7) << ratio;
+  }
+}
+
 }  // namespace
 }  // namespace wick::testing::layers_test

@@ -258,6 +258,9 @@ TEST(NewerOperators, ResampledBytes) {
   EXPECT_EQ(out.dtype(), DType::Byte);
   EXPECT_EQ(values(call("aten::_upsample_bilinear2d_aa", "", x, DimVector{1, 1}, false)),
             Values{72});
+  // A scale whose quotient is infinite leads to the last element.
+  EXPECT_EQ(values(call("aten::upsample_bicubic2d", "", x, DimVector{3, 3}, false, 1e-310, 1e-310)),
+            Values(9, 21));
 }
 
 // Arguments that operators of 1.13 got later.

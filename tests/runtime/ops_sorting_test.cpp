@@ -1,6 +1,7 @@
 // Sorting, selecting, searching and sets against what PyTorch 1.13 gives.
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <unordered_set>
 
@@ -112,6 +113,11 @@ TEST(Search, HistogramsOfWideRanges) {
   EXPECT_EQ(values(call("aten::histc", "", floats({0, 300, 500, 1000}).to(DType::Half), 100,
                         Scalar(0), Scalar(1000)))[50],
             1);
+  // So many parts are infinite in sixteen bits.
+  const std::vector<double> many = values(
+      call("aten::histc", "", floats({0, 300}).to(DType::Half), 100'000, Scalar(0), Scalar(1000)));
+  EXPECT_EQ(std::accumulate(many.begin(), many.end(), 0.0), 2);
+  EXPECT_EQ(many.back(), 1);
 }
 
 TEST(Search, HistogramsAndSets) {

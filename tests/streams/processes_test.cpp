@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -22,6 +23,7 @@
 #include "streams/processes/kept_items.h"
 #include "streams/processes/packet_bytes.h"
 #include "streams/processes/run.h"
+#include "streams/schedule/plan.h"
 #include "tests/error_text.h"
 #include "tests/free_port.h"
 #include "wick.h"
@@ -249,6 +251,27 @@ TEST(ProcessPipelineTest, AnotherModelIsNamed) {
       {kNet, "def main(x: Tensor) -> Tensor:\n    return torch.erf(torch.sin(x))\n"});
   EXPECT_THAT(errors[0], HasSubstr("process 1: the plan is for another model"));
   EXPECT_THAT(errors[1], HasSubstr("the plan is for another model"));
+}
+
+// A process that begins a run by a message that no ProcessPipeline sends.
+TEST(ProcessPipelineTest, NumbersThatAreNotWholeAreErrors) {
+  for (const char* numbers :
+       {R"("first_item": 1e300, "threads": 1)", R"("first_item": 0.5, "threads": 1)",
+        R"("first_item": 0, "threads": 1e300)", R"("first_item": 0)"}) {
+    const auto errors = together(2,
+                                 [&](Messages& messages, const Streamed& net) {
+                                   if (messages.rank() > 0)
+                                     return serveProcessPipeline(messages, net.graph);
+                                   nlohmann::json round =
+                                       nlohmann::json::parse("{" + std::string(numbers) + "}");
+                                   round["plan"] = planText(net.plan(), net.graph);
+                                   constexpr uint32_t kRound = 1;
+                                   messages.send(1, kRound, round.dump());
+                                   messages.receive(seconds(60));
+                                 },
+                                 {kNet});
+    EXPECT_THAT(errors[1], HasSubstr("without the whole number")) << numbers;
+  }
 }
 
 TEST(ProcessPipelineTest, StagesAreDealtOut) {

@@ -221,6 +221,12 @@ T partOf(T above, T parts, T span, bool overflows, Round round) {
   return part > 0 ? part : T(0);
 }
 
+// The bin of a part; one beyond the last bin, which may be infinite, is in the last.
+template <class T>
+int64_t binOf(T part, int64_t bins) {
+  return part < static_cast<T>(bins) ? std::min(static_cast<int64_t>(part), bins - 1) : bins - 1;
+}
+
 // How many of n elements fall into each of `bins` equal parts of [low, high]; PyTorch counts NaN in
 // the first one. Adds to `counts`.
 template <class T>
@@ -239,7 +245,7 @@ void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t*
       at[i] = partOf(v - low, parts, span, overflows, [](T x) { return x; });
     }
     for (int64_t i = 0; i < count; ++i) {
-      if (inside[i]) ++counts[std::min(static_cast<int64_t>(at[i]), bins - 1)];
+      if (inside[i]) ++counts[binOf(at[i], bins)];
     }
   }
 }
@@ -298,7 +304,7 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
       for (const float v : single.span<const float>()) {
         if (v < low || v > high) continue;
         const float at = partOf(rounded(v - low), parts, span, overflows, rounded);
-        ++counts[std::min(static_cast<int64_t>(at), bins - 1)];
+        ++counts[binOf(at, bins)];
       }
       for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = T(static_cast<float>(counts[i]));
     });

@@ -97,7 +97,8 @@ Taps cubicTaps(int64_t input, int64_t output, bool align_corners, const Scale& s
   for (int64_t i = 0; i < output; ++i) {
     P at = align_corners ? step * static_cast<P>(i) : step * (static_cast<P>(i) + P(0.5)) - P(0.5);
     P floor = std::floor(at);
-    T share = static_cast<T>(at - floor);
+    // An infinite place, of a scale without a finite quotient, has no fraction.
+    T share = std::isfinite(at) ? static_cast<T>(at - floor) : T(0);
     const int64_t first = wholeWithin(floor, -4, input + 4);
     for (int64_t k = -1; k <= 2; ++k) {
       taps.place.push_back(std::clamp<int64_t>(first + k, 0, input - 1));

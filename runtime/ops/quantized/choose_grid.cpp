@@ -1,5 +1,6 @@
 #include "runtime/ops/quantized/choose_grid.h"
 
+#include "core/convert.h"
 #include "core/half.h"
 #include "runtime/ops/common_calls.h"
 
@@ -15,7 +16,8 @@ Grid chooseGrid(const char* op, float low, float high, int64_t least, int64_t mo
   }
   symmetric &= low < 0 && high > 0;
   if (symmetric) {
-    const int64_t half = (most - least) / 2;
+    const auto half =
+        static_cast<int64_t>((static_cast<uint64_t>(most) - static_cast<uint64_t>(least)) / 2);
     const double step = std::max(std::abs(low / static_cast<double>(-half - 1)),
                                  std::abs(high / static_cast<double>(half)));
     low = static_cast<float>(step * static_cast<double>(-half - 1));
@@ -23,7 +25,7 @@ Grid chooseGrid(const char* op, float low, float high, int64_t least, int64_t mo
   }
   low = std::min(low, 0.0f);
   high = std::max(high, 0.0f);
-  const auto steps = static_cast<double>(most - least);
+  const auto steps = static_cast<double>(most) - static_cast<double>(least);
   double step = (static_cast<double>(high) - low) / steps;
   if (static_cast<float>(step) == 0 || std::isinf(1 / static_cast<float>(step))) step = 0.1;
   if (step < kSmallestStep) {
@@ -46,7 +48,7 @@ Grid chooseGrid(const char* op, float low, float high, int64_t least, int64_t mo
   const double zero = std::nearbyint(symmetric                ? (first + last) / 2
                                      : error_low < error_high ? from_low
                                                               : from_high);
-  return {step, static_cast<int64_t>(std::clamp(zero, first, last))};
+  return {step, convert<int64_t>(std::clamp(zero, first, last))};
 }
 
 Grid chooseGrid(const char* op, const Tensor& x, int64_t least, int64_t most, bool reduce_range) {
@@ -81,7 +83,7 @@ std::pair<float, float> searchRange(const float* values, int64_t n, int64_t bins
   float low = *least, high = *most;
   const float step = (high - low) / static_cast<float>(bins);
   const auto min_bins =
-      static_cast<int64_t>(static_cast<double>(bins) * (1.0 - static_cast<float>(ratio)));
+      convert<int32_t>(static_cast<double>(bins) * (1.0 - static_cast<float>(ratio)));
   float at_low = low, at_high = high;
   float best = lossOf(values, n, low, high, bits), now = best;
   const float width = static_cast<float>(min_bins) * step;

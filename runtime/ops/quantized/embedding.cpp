@@ -337,6 +337,12 @@ const OperatorRecord kEmbeddingRecords[] = {
 };
 const RegisterOperators kEmbeddingRegistered(kEmbeddingRecords);
 
+// The nearest whole number from 0 to `most`. NaN is 0, as in PyTorch.
+uint8_t levelOf(float steps, float most) {
+  const float whole = std::rint(steps);
+  return whole > 0 ? static_cast<uint8_t>(std::min(whole, most)) : 0;
+}
+
 }  // namespace
 
 EmbeddingParams::EmbeddingParams(const char* op, const Tensor& w)
@@ -362,7 +368,7 @@ Tensor packRows(const char* op, const Tensor& weight, int64_t bits, bool optimiz
     if (bits == 8) {
       const float range = high - low, inverse = 255.0f / (range + 1e-8f);
       for (int64_t c = 0; c < format.columns; ++c) {
-        to[c] = static_cast<uint8_t>(std::clamp(std::rint((row[c] - low) * inverse), 0.0f, 255.0f));
+        to[c] = levelOf((row[c] - low) * inverse, 255);
       }
       format.setLine(to, range / 255.0f, low);
       continue;
@@ -374,8 +380,7 @@ Tensor packRows(const char* op, const Tensor& weight, int64_t bits, bool optimiz
     float inverse = scale == 0 ? 1.0f : 1.0f / scale;
     if (scale == 0 || std::isinf(inverse)) scale = inverse = 1.0f;
     for (int64_t c = 0; c < format.columns; ++c) {
-      const float q = std::clamp(std::rint((row[c] - low) * inverse), 0.0f, most);
-      format.set(to, c, static_cast<int64_t>(q));
+      format.set(to, c, levelOf((row[c] - low) * inverse, most));
     }
     format.setLine(to, scale, low);
   }
