@@ -145,9 +145,12 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   }
   WICK_CHECK(isFloating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '{}'",
              scalarTypeName(self.dtype()));
+  const Tensor values = self.contiguous().to(DType::Double);
   Tensor slopes = Tensor::empty(self.sizes(), DType::Double);
   for (int64_t i = 0; i < slopes.numel(); ++i) {
-    slopes.data<double>()[i] = low + (high - low) * generator->uniformDouble();
+    // Others draw no number.
+    const bool scaled = values.data<double>()[i] <= 0;
+    slopes.data<double>()[i] = scaled ? low + (high - low) * generator->uniformDouble() : 1;
   }
   return binary<Prelu>(self, slopes.to(self.dtype()), out);
 }
