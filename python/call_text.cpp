@@ -62,8 +62,25 @@ bool isListOfNumbers(const IValue& value) {
   return std::ranges::all_of(value.toList().elements, &IValue::isNumber);
 }
 
-// An argument that the last two forms change.
+bool isListOfInts(const IValue& value) {
+  if (!value.isList() || value.toList().elements.empty()) return false;
+  return std::ranges::all_of(value.toList().elements, &IValue::isInt);
+}
+
+// Changes an argument as one of the last three forms does.
 void encodeNumbers(IValue& value, ArgumentForm form, std::string& key) {
+  if (form == ArgumentForm::SomeFloats) {
+    if (value.isInt()) {
+      value = IValue(static_cast<double>(value.toInt()));
+      key += 'd';
+      return;
+    }
+    std::vector<IValue> elements;
+    for (const IValue& each : value.toList().elements) elements.emplace_back(each.numberToDouble());
+    value = IValue(makeList(types::Float(), std::move(elements)));
+    key += "[d";
+    return;
+  }
   if (value.isBool()) {
     if (form == ArgumentForm::Truths) value = IValue(value.rawBool() ? 1.0 : 0.0);
     key += form == ArgumentForm::Truths ? 'd' : 'n';
@@ -132,6 +149,8 @@ char markOf(ArgumentForm form) {
       return '#';
     case ArgumentForm::Truths:
       return '=';
+    case ArgumentForm::SomeFloats:
+      return ',';
   }
   return ' ';
 }
@@ -194,7 +213,8 @@ void checkNames(const Arguments& arguments) {
   }
 }
 
-bool mayBeNumbers(const IValue& value) {
+bool mayChange(const IValue& value, ArgumentForm form) {
+  if (form == ArgumentForm::SomeFloats) return value.isInt() || isListOfInts(value);
   return value.isBool() || isListOfNumbers(value);
 }
 

@@ -22,9 +22,10 @@ enum class ArgumentForm : uint8_t {
   Optionals,  // lists of tensors might hold None, as lists of indices do
   Numbers,    // some booleans, and lists of numbers, are numbers of any kind
   Truths,     // some booleans are the floats 0 and 1
+  SomeFloats  // some ints, and lists of ints, are floats
 };
 
-// The form, and which arguments the last two change, as bits.
+// The form, and which arguments the last three change, as bits.
 struct Spelling {
   ArgumentForm form = ArgumentForm::Lists;
   uint64_t chosen = 0;
@@ -69,8 +70,8 @@ void spell(Arguments& arguments, const Spelling& spelling);
 // TypeError for a name that no parameter can have: it would be text of the program.
 void checkNames(const Arguments& arguments);
 
-// Whether the last two forms can change an argument.
-bool mayBeNumbers(const IValue& value);
+// Returns whether one of the last three forms can change an argument.
+bool mayChange(const IValue& value, ArgumentForm form);
 bool isEmptyList(const IValue& value);
 // The program text; lists without elements are declared as `empty_list`. `name` is the function's, or
 // the sign. The last argument by position goes to the parameter `last`, unless that is empty.

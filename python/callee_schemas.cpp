@@ -40,8 +40,11 @@ bool isListOf(const Type& type, TypeKind element) {
   return list && list->element()->kind() == element;
 }
 
-// Whether a boolean or a list of numbers may be what the schema wants.
+// Returns whether a number or a list of numbers may be what the schema wants.
 bool fits(const Type& type, const IValue& value, ArgumentForm form) {
+  if (form == ArgumentForm::SomeFloats) {
+    return value.isInt() ? type.kind() == TypeKind::Float : isListOf(type, TypeKind::Float);
+  }
   if (!value.isBool()) return isListOf(type, TypeKind::Number);
   return type.kind() == (form == ArgumentForm::Truths ? TypeKind::Float : TypeKind::Number);
 }
@@ -86,8 +89,8 @@ CalleeSchemas::CalleeSchemas(CallForm form, const std::string& name) {
   }
 }
 
-// Which arguments may stand as numbers of any kind, or as floats: for each overload one set, as bits,
-// that has any. Without schemas all that can, and each alone.
+// Returns which arguments may stand as the form has them: for each overload one set, as bits, that has
+// any. Without schemas all that can, and each alone.
 std::vector<uint64_t> CalleeSchemas::numberChoices(const Arguments& arguments,
                                                    ArgumentForm form) const {
   std::vector<uint64_t> choices;
@@ -100,7 +103,7 @@ std::vector<uint64_t> CalleeSchemas::numberChoices(const Arguments& arguments,
     for (const FunctionSchema* schema : schemas_) {
       uint64_t choice = 0;
       for (size_t i = 0; i < arguments.count; ++i) {
-        if (!mayBeNumbers(arguments.values[i])) continue;
+        if (!mayChange(arguments.values[i], form)) continue;
         const Type* type = declaredType(*schema, arguments, i);
         if (type && fits(*type, arguments.values[i], form)) choice |= uint64_t{1} << i;
       }
@@ -112,7 +115,7 @@ std::vector<uint64_t> CalleeSchemas::numberChoices(const Arguments& arguments,
   }
   uint64_t all = 0;
   for (size_t i = 0; i < arguments.count; ++i) {
-    if (mayBeNumbers(arguments.values[i])) all |= uint64_t{1} << i;
+    if (mayChange(arguments.values[i], form)) all |= uint64_t{1} << i;
   }
   add(all);
   constexpr size_t kMostAlone = 4;
@@ -153,23 +156,27 @@ std::string CalleeSchemas::parameterOfName(const Arguments& arguments) const {
 
 std::vector<Spelling> CalleeSchemas::otherSpellings(const Arguments& arguments) const {
   bool tuples = false, literals = false, ints = false, tensor_lists = false, numbers = false;
+  bool some_floats = false;
   for (size_t i = 0; i < arguments.count; ++i) {
     const IValue& value = arguments.values[i];
     tuples |= PyTuple_Check(arguments.objects[i]) != 0;
     literals |= value.isNumber() || value.isString();
     ints |= value.isInt();
     tensor_lists |= value.isList() && value.toList().element_type->kind() == TypeKind::Tensor;
-    numbers |= mayBeNumbers(value);
+    numbers |= mayChange(value, ArgumentForm::Numbers);
+    some_floats |= mayChange(value, ArgumentForm::SomeFloats);
   }
   std::vector<Spelling> all;
   if (tuples) all.push_back({ArgumentForm::Tuples, 0});
   if (literals) all.push_back({ArgumentForm::Literals, 0});
   if (ints) all.push_back({ArgumentForm::Floats, 0});
   if (tensor_lists) all.push_back({ArgumentForm::Optionals, 0});
-  if (!numbers) return all;
-  for (const ArgumentForm form : {ArgumentForm::Numbers, ArgumentForm::Truths}) {
+  const auto addChoices = [&](ArgumentForm form) {
     for (const uint64_t chosen : numberChoices(arguments, form)) all.push_back({form, chosen});
-  }
+  };
+  if (numbers) addChoices(ArgumentForm::Numbers);
+  if (numbers) addChoices(ArgumentForm::Truths);
+  if (some_floats && !schemas_.empty()) addChoices(ArgumentForm::SomeFloats);
   return all;
 }
 
