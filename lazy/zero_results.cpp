@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,15 +11,38 @@
 #include "core/tensor.h"
 #include "ir/call_layer.h"
 #include "lazy/infer.h"
+#include "runtime/ops/call.h"
 
 namespace wick::lazy {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 24;
 
-// Tensors of zeros for those without memory.
-class Zeros {
+// The elements of a twin. Some operators refuse most: an inverse zeros, say.
+enum class Fill : uint8_t { kZeros, kOnes, kDiagonal, kTwice };
+
+// Writes the elements; zeros are there.
+void fill(const Tensor& t, Fill with) {
+  static const OperatorHandle kFill("aten::fill_", "Scalar"), kDiagonal("aten::diagonal", ""),
+      kSelect("aten::select", "int");
+  if (with == Fill::kZeros || t.numel() == 0) return;
+  const int64_t number = with == Fill::kTwice ? 2 : 1;
+  if (with == Fill::kOnes || t.dim() == 0) {
+    kFill(t, number);
+  } else if (t.dim() == 1 && with == Fill::kTwice && !isFloating(t.dtype())) {
+    kFill(t, int64_t{1});  // positions that begin with 1
+  } else if (t.dim() == 1) {
+    kFill(kSelect(t, int64_t{0}, int64_t{0}), number);
+  } else {
+    kFill(kDiagonal(t, int64_t{0}, int64_t{-2}, int64_t{-1}), number);
+  }
+}
+
+// Tensors with memory for those without.
+class Twins {
  public:
+  explicit Twins(Fill with) : fill_(with) {}
+
   // Returns false for values without a twin: other devices and layouts, too many elements.
   bool add(const IValue& v, IValue& twin) {
     if (v.isTensor()) {
@@ -69,6 +94,7 @@ class Zeros {
     const Tensor made = Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype());
     const Storage& memory = *made.impl()->storage;
     if (memory.bytes() > 0) std::memset(memory.data(), 0, memory.bytes());
+    fill(made, fill_);
     pairs_.emplace_back(t, made);
     twin = IValue(made);
     return true;
@@ -87,6 +113,7 @@ class Zeros {
     return Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), Device{DeviceType::Meta, -1});
   }
 
+  const Fill fill_;
   std::vector<std::pair<Tensor, Tensor>> pairs_;
   int64_t elements_ = 0;
 };
@@ -110,58 +137,115 @@ bool isIndexed(const Operator& op, const CallFrame& frame) {
   return true;
 }
 
-// Operators without a rule for sizes whose results have sizes that follow from those of the arguments.
+// Operators without a rule for sizes that refuse most fills, or that no fill tells everything about,
+// whose results have sizes that follow from those of the arguments.
 bool isKnown(const Operator& op) {
-  static constexpr std::string_view kNames[] = {
-      "aten::sort",
-      "aten::topk",
-      "aten::kthvalue",
-      "aten::median",
-      "aten::uniform",
-      "aten::normal",
-      "aten::native_batch_norm",
-      "aten::native_dropout",
-      "aten::random",
-      "aten::bernoulli",
-      "aten::exponential",
-      "aten::cumsum",
-      "aten::cumprod",
-      "aten::randperm",
-      "aten::multinomial",
-      "aten::mode",
-      "aten::dropout",
-      "aten::alpha_dropout",
-      "aten::feature_dropout",
-      "aten::feature_alpha_dropout",
-      "aten::_native_multi_head_attention",
-      "aten::_transformer_encoder_layer_fwd",
-
-  };
+  static constexpr std::string_view kNames[] = {"aten::sort",
+                                                "aten::topk",
+                                                "aten::kthvalue",
+                                                "aten::median",
+                                                "aten::uniform",
+                                                "aten::normal",
+                                                "aten::native_batch_norm",
+                                                "aten::native_dropout",
+                                                "aten::random",
+                                                "aten::bernoulli",
+                                                "aten::exponential",
+                                                "aten::cumsum",
+                                                "aten::cumprod",
+                                                "aten::randperm",
+                                                "aten::multinomial",
+                                                "aten::mode",
+                                                "aten::dropout",
+                                                "aten::alpha_dropout",
+                                                "aten::feature_dropout",
+                                                "aten::feature_alpha_dropout",
+                                                "aten::scatter",
+                                                "aten::embedding_bag",
+                                                "aten::_native_multi_head_attention",
+                                                "aten::_transformer_encoder_layer_fwd",
+                                                "torchvision::deform_conv2d",
+                                                "torchvision::ps_roi_align",
+                                                "torchvision::ps_roi_pool",
+                                                "torchvision::roi_align",
+                                                "torchvision::roi_pool"};
   return std::ranges::find(kNames, std::string_view(op.schema().name())) != std::end(kNames);
 }
 
-bool computeOnZeros(CallFrame& frame) {
-  const Operator& op = *frame.op;
-  const std::span<const IValue> given(frame.args, frame.num_args);
-  const bool written = op.writtenArguments() != 0;
-  if (!written && !isIndexed(op, frame) && !isKnown(op) && !areSizesKnown(op, given)) return false;
-  Zeros zeros;
+// Operators whose results have sizes that elements decide. Fills show that too, but not for all sizes of
+// arguments.
+bool decideByElements(std::string_view name) {
+  static constexpr std::string_view kPrefixes[] = {
+      "aten::nonzero",           "aten::argwhere",  "aten::masked_select", "aten::unique",
+      "aten::_unique",           "aten::bincount",  "aten::_ctc_loss",     "aten::segment_reduce",
+      "aten::repeat_interleave", "aten::to_sparse", "aten::_pack_padded",  "aten::_pad_pack"};
+  return std::ranges::any_of(kPrefixes,
+                             [&](std::string_view each) { return name.starts_with(each); });
+}
+
+// Runs the operator on twins of the arguments. Returns nothing for arguments without twins. Throws what
+// the operator throws.
+std::optional<std::vector<IValue>> resultsOn(Fill with, const CallFrame& frame) {
+  const CallLayerScope none(CallLayerSlot::Lazy, nullptr);
+  Twins made(with);
   std::vector<IValue> twins(frame.num_args);
   for (size_t i = 0; i < frame.num_args; ++i) {
-    if (!zeros.add(frame.args[i], twins[i])) return false;
+    if (!made.add(frame.args[i], twins[i])) return std::nullopt;
   }
   std::vector<IValue> results(frame.num_results);
-  {
-    const CallLayerScope none(CallLayerSlot::Lazy, nullptr);
-    op.callKernel(twins.data(), twins.size(), results.data(), results.size());
+  frame.op->callKernel(twins.data(), twins.size(), results.data(), results.size());
+  for (IValue& each : results) each = made.back(each);
+  return results;
+}
+
+// Returns whether both are dense tensors of one layout, or lists of such.
+bool isAlike(const IValue& a, const IValue& b) {
+  if (a.isTensor() && b.isTensor()) {
+    const Tensor x = a.toTensor(), y = b.toTensor();
+    if (!x.defined() || !y.defined()) return x.defined() == y.defined();
+    return x.kind() == TensorKind::Dense && y.kind() == TensorKind::Dense &&
+           x.dtype() == y.dtype() && std::ranges::equal(x.sizes(), y.sizes()) &&
+           std::ranges::equal(x.strides(), y.strides());
   }
-  for (size_t i = 0; i < frame.num_results; ++i) frame.results[i] = zeros.back(results[i]);
-  return true;
+  return a.isList() && b.isList() && std::ranges::equal(a.elements(), b.elements(), isAlike);
 }
 
 }  // namespace
 
-ZeroResultsScope::ZeroResultsScope() : before_(exchangeAbsentKernel(computeOnZeros)) {}
+bool computeOnTwins(CallFrame& frame) {
+  const std::string_view name = frame.op->schema().name();
+  const Operator& op = *frame.op;
+  const std::span<const IValue> given(frame.args, frame.num_args);
+  const bool known =
+      op.writtenArguments() != 0 || isIndexed(op, frame) || isKnown(op) || areSizesKnown(op, given);
+  if (!known &&
+      (decideByElements(name) || !(name.starts_with("aten::") || name.starts_with("wick::")))) {
+    return false;
+  }
+  std::vector<std::vector<IValue>> found;
+  std::exception_ptr error;
+  for (const Fill with : {Fill::kZeros, Fill::kOnes, Fill::kDiagonal, Fill::kTwice}) {
+    try {
+      std::optional<std::vector<IValue>> results = resultsOn(with, frame);
+      if (!results) return false;
+      found.push_back(std::move(*results));
+    } catch (const RuntimeError&) {
+      if (!error) error = std::current_exception();
+      continue;
+    }
+    if (known) break;
+  }
+  if (known && found.empty()) std::rethrow_exception(error);
+  // Elements that decide about sizes decide otherwise for other elements.
+  if (!known && found.size() < 2) return false;
+  for (const std::vector<IValue>& other : found) {
+    if (!known && !std::ranges::equal(found[0], other, isAlike)) return false;
+  }
+  std::ranges::move(found[0], frame.results);
+  return true;
+}
+
+ZeroResultsScope::ZeroResultsScope() : before_(exchangeAbsentKernel(computeOnTwins)) {}
 
 ZeroResultsScope::~ZeroResultsScope() {
   exchangeAbsentKernel(before_);

@@ -7,8 +7,11 @@ namespace wick::lazy {
 
 // Until its end, calls on the calling thread with tensors of the device "meta" that have no kernel
 // there run on the CPU with zeros in place of the tensors; results get the sizes, strides and dtypes
-// of what came out. It does so only where no element decides about sizes, and for at most 16 million
-// elements. Random numbers may be drawn.
+// of what came out. It does so only where no element decides about sizes: operators that are not known
+// for that run on ones and unit matrices too, and must give the same. At most 16 million elements.
+// Random numbers may be drawn.
+//
+// Another thing is an operator that is composed of others and reads elements: see computeOnTwins().
 class ZeroResultsScope {
  public:
   ZeroResultsScope();
@@ -18,5 +21,9 @@ class ZeroResultsScope {
  private:
   AbsentKernel before_;
 };
+
+// Computes the results of a call in that way. Returns false where it cannot. Throws what the operator
+// throws. Within a ZeroResultsScope.
+bool computeOnTwins(CallFrame& frame);
 
 }  // namespace wick::lazy
