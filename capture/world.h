@@ -108,6 +108,24 @@ class Recording {
   // Does the same with an attribute of a fake. Methods are bound: as methods of Python, or of C.
   virtual Object attribute(PyObject* fake, PyObject* name) = 0;
 
+  // Begins a branch that a tensor decides, with the side for a true condition.
+  // `step` is that of the root frame. All functions of branches and loops throw GraphBreak for what
+  // they do not know.
+  virtual void beginBranch(PyObject* condition, int64_t step) = 0;
+  virtual void beginOtherSide() = 0;
+  // Returns a fake for each pair of results, one of each side.
+  virtual std::vector<Object> endBranch(
+      const std::vector<std::pair<PyObject*, PyObject*>>& results) = 0;
+  // Returns whether two fakes differ in nothing but their elements.
+  virtual bool canJoin(PyObject* a, PyObject* b) const = 0;
+  // Begins the body of a loop that runs while the condition is `again`. Returns
+  // the fakes of `carried` at the begin of an iteration.
+  virtual std::vector<Object> beginLoop(PyObject* condition, bool again,
+                                        const std::vector<PyObject*>& carried, int64_t step) = 0;
+  // Takes condition and `carried` at the end of an iteration; returns the fakes behind the loop.
+  virtual std::vector<Object> endLoop(PyObject* condition,
+                                      const std::vector<PyObject*>& carried) = 0;
+
   // The gradient mode of the program, now and when the recording began.
   virtual bool initialGradMode() const = 0;
   virtual bool gradMode() const = 0;

@@ -71,6 +71,22 @@ class AnyRecording : public Recording {
   Object attribute(PyObject* fake, PyObject* name) override {
     return inner().attribute(fake, name);
   }
+  void beginBranch(PyObject* condition, int64_t step) override {
+    inner().beginBranch(condition, step);
+  }
+  void beginOtherSide() override { inner().beginOtherSide(); }
+  std::vector<Object> endBranch(
+      const std::vector<std::pair<PyObject*, PyObject*>>& results) override {
+    return inner().endBranch(results);
+  }
+  bool canJoin(PyObject* a, PyObject* b) const override { return inner().canJoin(a, b); }
+  std::vector<Object> beginLoop(PyObject* condition, bool again,
+                                const std::vector<PyObject*>& carried, int64_t step) override {
+    return inner().beginLoop(condition, again, carried, step);
+  }
+  std::vector<Object> endLoop(PyObject* condition, const std::vector<PyObject*>& carried) override {
+    return inner().endLoop(condition, carried);
+  }
   bool initialGradMode() const override { return inner_ ? inner_->initialGradMode() : true; }
   bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }
   void setGradMode(bool on) override { inner().setGradMode(on); }

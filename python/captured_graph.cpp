@@ -100,15 +100,38 @@ class Captured : public capture::CapturedGraph {
       const WithoutGil others;
       result = callFunction(*script_.function, std::move(values), {}, options, &owner);
     }
-    append(result, outputs);
+    append(result, inputs, outputs);
   }
-  static void append(const IValue& result, std::vector<Object>& outputs) {
+  void append(const IValue& result, std::span<const Object> inputs,
+              std::vector<Object>& outputs) const {
+    const size_t before = outputs.size();
     for (const IValue& each : result.elements()) {
-      outputs.push_back(Object::checked(tensorObject(each.toTensor())));
+      const Tensor tensor = each.toTensor();
+      const std::span<const Object> others(outputs.data() + before, outputs.size() - before);
+      Object known = knownObject(tensor, inputs, others);
+      outputs.push_back(known ? std::move(known) : Object::checked(tensorObject(tensor)));
     }
   }
 
   const ScriptGraph script_;
+
+ private:
+  // Returns the input or the output before it that a result is itself, where a branch decides that;
+  // null where it is none of them.
+  Object knownObject(const Tensor& result, std::span<const Object> inputs,
+                     std::span<const Object> outputs) const {
+    if (script_.joined.empty()) return {};
+    const bool joined = script_.joined[outputs.size()];
+    for (size_t i = 0; joined && i < inputs.size(); ++i) {
+      if (tensorIn(inputs[i].get()).impl() == result.impl()) return inputs[i];
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if ((joined || script_.joined[i]) && tensorIn(outputs[i].get()).impl() == result.impl()) {
+        return outputs[i];
+      }
+    }
+    return {};
+  }
 };
 
 class OperatorByOperator : public Captured {
@@ -126,7 +149,7 @@ class OperatorByOperator : public Captured {
       const WithoutGil others;
       result = plan_->run(slots.data());
     }
-    append(result, outputs);
+    append(result, inputs, outputs);
   }
 
  private:

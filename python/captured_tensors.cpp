@@ -72,11 +72,14 @@ class OwnTensors : public capture::World {
       callees_[found.get()] = kind;
       kept_.push_back(found);
     };
+    callees_[reinterpret_cast<PyObject*>(Py_TYPE(Object::checked(deviceObject(Device())).get()))] =
+        Callee::kPure;
     size_type_ = Py_TYPE(Object::checked(sizeObject(DimVector{})).get());
     add("is_grad_enabled", Callee::kGradMode);
     add("_set_grad_enabled", Callee::kSetGradMode);
     add("get_default_dtype", Callee::kPure);
-    add("tensor", Callee::kOperator);
+    for (const char* name : {"tensor", "as_tensor"}) add(name, Callee::kOperator);
+    add("_is_tracing", Callee::kPure);
     for (const char* name : {"size", "stride"}) addMethod(name, Callee::kOperator);
     for (const char* name : {"item", "tolist"}) addMethod(name, Callee::kBreak);
   }

@@ -8,6 +8,7 @@
 #include "autograd/tape.h"
 #include "capture/compiled_call.h"
 #include "core/grad_mode.h"
+#include "core/no_data_error.h"
 #include "ir/call_layer.h"
 #include "python/graph_rules.h"
 #include "python/open_layout.h"
@@ -110,6 +111,18 @@ bool holdsNumbers(PyObject* object, int depth) {
   return false;
 }
 
+std::vector<Object> objectsFor(const std::vector<Tensor>& fakes) {
+  std::vector<Object> objects;
+  for (const Tensor& each : fakes) objects.push_back(Object::checked(tensorObject(each)));
+  return objects;
+}
+
+std::vector<Tensor> tensorsIn(const std::vector<PyObject*>& objects) {
+  std::vector<Tensor> tensors;
+  for (PyObject* each : objects) tensors.push_back(tensorIn(each));
+  return tensors;
+}
+
 }  // namespace
 
 std::string nameOfFunction(PyObject* function) {
@@ -177,7 +190,15 @@ void FakeLayer::call(const LayerCall& call) {
       call.args[i] = fakedValue(call.args[i]);
     }
   }
-  callBelow(CallLayerSlot::Lazy, call);
+  const std::vector<IValue> given(call.args, call.args + call.num_args);
+  try {
+    callBelow(CallLayerSlot::Lazy, call);
+  } catch (const NoDataError&) {
+    // An operator that is composed of others has read elements.
+    std::vector<IValue> arguments = given;
+    CallFrame frame{arguments.data(), arguments.size(), call.results, call.num_results, &call.op};
+    if (call.op.writtenArguments() != 0 || !lazy::computeOnTwins(frame)) throw;
+  }
 }
 
 void FakeTracer::around(const std::function<void()>& run) {
@@ -319,12 +340,42 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
   for (const std::string_view each : kHidden) {
     if (text == each) breakGraph(fmt::format("'{}' of a tensor", text));
   }
+  if (text == "is_leaf" && branches_.any()) {
+    breakGraph("'is_leaf' behind a branch on the value of a tensor");
+  }
   if (text == "device") return Object::checked(deviceObject(Device()));
   if (text == "is_meta") return Object::share(Py_False);
   if (text == "is_cpu") return Object::share(Py_True);
   if (text.starts_with("__")) breakGraph(fmt::format("'{}' of a tensor", text));
   return recorded(fmt::format("'{}' of a tensor", text), {fake}, readsSizes(text),
                   [&] { return PyObject_GetAttr(fake, name); });
+}
+
+void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
+  if (sizes_.isOpen()) breakGraph("a branch on the value of a tensor in a graph with open sizes");
+  branches_.beginBranch(tensorIn(condition), step);
+}
+
+std::vector<Object> FakeRecording::endBranch(
+    const std::vector<std::pair<PyObject*, PyObject*>>& results) {
+  std::vector<std::pair<Tensor, Tensor>> tensors;
+  for (const auto& [a, b] : results) tensors.emplace_back(tensorIn(a), tensorIn(b));
+  return objectsFor(branches_.endBranch(tensors));
+}
+
+bool FakeRecording::canJoin(PyObject* a, PyObject* b) const {
+  return typeOf(a) == typeOf(b) && BranchRecording::canJoin(tensorIn(a), tensorIn(b));
+}
+
+std::vector<Object> FakeRecording::beginLoop(PyObject* condition, bool again,
+                                             const std::vector<PyObject*>& carried, int64_t step) {
+  if (sizes_.isOpen()) breakGraph("a loop on the value of a tensor in a graph with open sizes");
+  return objectsFor(branches_.beginLoop(tensorIn(condition), again, tensorsIn(carried), step));
+}
+
+std::vector<Object> FakeRecording::endLoop(PyObject* condition,
+                                           const std::vector<PyObject*>& carried) {
+  return objectsFor(branches_.endLoop(tensorIn(condition), tensorsIn(carried)));
 }
 
 bool FakeRecording::gradMode() const {
@@ -349,12 +400,18 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   }
   sizes_.checkDead(known);
   sizes_.forget();
+  std::vector<bool> joined;
+  if (branches_.any()) {
+    for (PyObject* each : outputs) joined.push_back(branches_.isJoined(tensorIn(each)));
+  }
   try {
     const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
     nameDevices(*graph, *graph->block());
     applyGraphRules(*graph);
     if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
-    return scriptGraph(graph, tracer_.owners());
+    ScriptGraph made = scriptGraph(graph, tracer_.owners());
+    made.joined = std::move(joined);
+    return made;
   } catch (const RuntimeError& error) {
     breakGraph(error.what());
   }

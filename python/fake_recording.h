@@ -6,6 +6,7 @@
 
 #include "capture/world.h"
 #include "lazy/zero_results.h"
+#include "python/branch_recording.h"
 #include "python/captured_graph.h"
 #include "python/size_tracking.h"
 #include "tracing/tracer.h"
@@ -73,6 +74,16 @@ class FakeRecording : public capture::Recording {
   capture::Object callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
                              PyObject* names) override;
   capture::Object attribute(PyObject* fake, PyObject* name) override;
+  void beginBranch(PyObject* condition, int64_t step) override;
+  void beginOtherSide() override { branches_.beginOtherSide(); }
+  std::vector<capture::Object> endBranch(
+      const std::vector<std::pair<PyObject*, PyObject*>>& results) override;
+  bool canJoin(PyObject* a, PyObject* b) const override;
+  std::vector<capture::Object> beginLoop(PyObject* condition, bool again,
+                                         const std::vector<PyObject*>& carried,
+                                         int64_t step) override;
+  std::vector<capture::Object> endLoop(PyObject* condition,
+                                       const std::vector<PyObject*>& carried) override;
   bool gradMode() const override;
   void setGradMode(bool on) override;
   int numOperators() const override;
@@ -84,6 +95,11 @@ class FakeRecording : public capture::Recording {
   // Registers a fake as the next input.
   void addFake(PyObject* fake, const capture::InputSizes& sizes);
   const SizeTracking& sizes() const { return sizes_; }
+  const BranchRecording& branches() const { return branches_; }
+  // Returns the fake that a view is one of, at the root; none where the graph has none.
+  std::optional<Tensor> rootOf(const Tensor& fake) const {
+    return tracer_.firstOn(fake.impl()->storage.get());
+  }
   // Ends the recording. The outputs are fakes.
   ScriptGraph script(const std::vector<PyObject*>& outputs);
 
@@ -98,6 +114,7 @@ class FakeRecording : public capture::Recording {
   const bool initial_grad_mode_;
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
+  BranchRecording branches_{tracer_};
   int num_inputs_ = 0;
 };
 

@@ -98,6 +98,22 @@ class TorchGraph : public capture::CapturedGraph {
     return torchView(torchTensor(*record_->library, whole).get(), result, offset);
   }
 
+  // Finds results that are an input or another result itself, where a branch decides that.
+  void identify(const TorchCallState& call, std::vector<Object>& made) const {
+    const std::vector<bool>& joined = record_->script.joined;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const TensorImpl* const result = call.results[i].impl();
+      for (size_t j = 0; joined[i] && j < call.tensors().size(); ++j) {
+        if (call.tensors()[j].impl() == result) made[i] = Object::share(call.input(j));
+      }
+      for (size_t j = 0; j < made.size() && !made[i]; ++j) {
+        if (made[j] && (joined[i] || joined[j]) && call.results[j].impl() == result) {
+          made[i] = made[j];
+        }
+      }
+    }
+  }
+
   // Appends the outputs; `given` holds those that PyTorch has seen already.
   void finish(const TorchCallState& call, const std::vector<size_t>& known,
               const std::vector<Object>& given, std::vector<Object>& outputs) const {
@@ -108,9 +124,11 @@ class TorchGraph : public capture::CapturedGraph {
       if (made[i] || !call.isFresh(i)) continue;
       made[i] = newTensor(call.results[i]);
     }
+    if (!record_->script.joined.empty()) identify(call, made);
     for (size_t i = 0; i < count; ++i) {
       if (!made[i]) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
     }
+    made.resize(record_->num_results);
     for (Object& each : made) outputs.push_back(std::move(each));
   }
 

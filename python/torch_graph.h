@@ -27,12 +27,28 @@ struct TorchComponent {
   std::vector<size_t> leaves;  // inputs that they depend on
 };
 
+struct TorchControl;
+
 // One call of the program, to be made again by PyTorch itself.
 struct TorchCall {
   capture::Object function;
   std::vector<capture::Object> arguments;  // with fakes for tensors
   capture::Object names;
-  capture::Object result;  // with fakes; null where it is not looked at
+  capture::Object result;                      // with fakes; null where it is not looked at
+  std::shared_ptr<TorchControl> control = {};  // a branch or a loop instead of all that
+};
+
+// A branch or a loop. All objects are fakes.
+struct TorchControl {
+  bool loop = false;
+  bool again = true;  // a loop runs while the condition is this
+  capture::Object condition;
+  std::vector<TorchCall> sides[2];       // if true, if false; the body of a loop is the first
+  std::vector<capture::Object> before;   // what a loop changes: before it,
+  std::vector<capture::Object> inside;   // at the begin of an iteration
+  std::vector<capture::Object> ends[2];  // of each side; of an iteration
+  capture::Object next_condition;        // at the end of an iteration
+  std::vector<capture::Object> results;
 };
 
 // A recording, for all ways to run it.
@@ -40,7 +56,9 @@ struct TorchRecord {
   const TorchLibrary* library = nullptr;
   ScriptGraph script;
   std::vector<TorchInput> inputs;
+  // Tensors that some results are views of follow the results that the program sees.
   std::vector<capture::Object> input_fakes, output_fakes;
+  size_t num_results = 0;
   std::vector<TorchCall> calls;
   // Numbers in these calls that stand for expressions of open sizes.
   std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "capture/bytecode/instance.h"
@@ -51,6 +52,15 @@ std::string textOf(PyObject* object) {
   return utf8;
 }
 
+// Returns whether a function of PyTorch's that is written in C++ has a counterpart that does no more
+// than call operators.
+bool isComposed(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"cpu",        "is_complex", "is_floating_point",
+                                                "ndimension", "nelement",   "nonzero",
+                                                "new_tensor", "numel",      "type"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 // Returns a submodule of `wick`: "torch.nn" is wick.torch.nn.
 Object ownModule(const char* path) {
   static const Object& kOwn = forever(Object::checked(PyImport_ImportModule("wick")));
@@ -95,6 +105,8 @@ TorchLibrary::TorchLibrary(PyObject* module) {
   device_type_ = typeNamed(module, "device");
   layout_type_ = typeNamed(module, "layout");
   format_type_ = typeNamed(module, "memory_format");
+  float_limits_type_ = typeNamed(module, "finfo");
+  integer_limits_type_ = typeNamed(module, "iinfo");
   strided = attribute(module, "strided");
   uint8 = attribute(module, "uint8");
   bool_dtype = attribute(module, "bool");
@@ -115,11 +127,12 @@ TorchLibrary::TorchLibrary(PyObject* module) {
   addFunctions(module, "torch");
   const Object functional = attribute(nn.get(), "functional");
   addFunctions(functional.get(), "torch.nn.functional");
-  addFunctions(attribute(kernels.get(), "_nn").get(), "torch.nn.functional");
+  // Kernels take what operators take; functions of that name may take something else.
+  addFunctions(attribute(kernels.get(), "_nn").get(), "torch.ops.aten");
   for (const char* name : {"torch.special", "torch.linalg", "torch.fft"}) {
     addFunctions(attribute(module, name + 6).get(), name);
   }
-  addFunctions(attribute(kernels.get(), "_VariableFunctions").get(), "torch");
+  addFunctions(attribute(kernels.get(), "_VariableFunctions").get(), "torch.ops.aten");
   addMethods();
 }
 
@@ -139,13 +152,20 @@ void TorchLibrary::addConstants(PyObject* module) {
   }
 }
 
-void TorchLibrary::addFunctions(PyObject* from, const char* own_module) {
+void TorchLibrary::addFunctions(PyObject* from, const char* module) {
   const Object names = Object::checked(PyObject_Dir(from));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names.get()); ++i) {
     const char* const name = PyUnicode_AsUTF8(PyList_GET_ITEM(names.get(), i));
     if (std::string_view(name).starts_with("__")) continue;
     const Object found = attributeIfAny(from, name);
     if (!found || !isFunction(found.get()) || callees_.count(found.get()) != 0) continue;
+    const char* own_module = module;
+    // A variable that is left over from a loop.
+    if (std::string_view(name) == "obj") continue;
+    // These take numbers for reductions, where Wick's take texts as those of torch.nn.functional.
+    if (std::string_view(name).ends_with("_loss") && PyCFunction_Check(found.get())) {
+      own_module = "torch.ops.aten";
+    }
     if (counterparts_.emplace(found.get(), Counterpart{own_module, name, false, {}}).second) {
       kept_.push_back(found);
     }
@@ -199,7 +219,7 @@ void TorchLibrary::addCallees(PyObject* module) {
 bool TorchLibrary::isConstant(PyObject* object) const {
   PyTypeObject* const type = Py_TYPE(object);
   return type == dtype_type_ || type == device_type_ || type == layout_type_ ||
-         type == format_type_;
+         type == format_type_ || type == float_limits_type_ || type == integer_limits_type_;
 }
 
 PyObject* TorchLibrary::ownFunction(PyObject* function) const {
@@ -213,7 +233,10 @@ PyObject* TorchLibrary::ownFunction(PyObject* function) const {
                             : ownModule(it.module);
     it.found = attributeIfAny(from.get(), it.name.c_str());
     // Members of the namespace that are more than operators are evaluated as PyTorch has them.
-    if (it.found && ownTensors()->calleeOf(it.found.get()) != Callee::kOperator) it.found = {};
+    if (it.found && ownTensors()->calleeOf(it.found.get()) != Callee::kOperator &&
+        !isComposed(it.name)) {
+      it.found = {};
+    }
   }
   return it.found.get();
 }
@@ -221,6 +244,11 @@ PyObject* TorchLibrary::ownFunction(PyObject* function) const {
 Callee TorchLibrary::calleeOf(PyObject* function) const {
   if (const auto found = callees_.find(function); found != callees_.end()) return found->second;
   if (ownFunction(function)) return Callee::kOperator;
+  if (function == reinterpret_cast<PyObject*>(device_type_) ||
+      function == reinterpret_cast<PyObject*>(float_limits_type_) ||
+      function == reinterpret_cast<PyObject*>(integer_limits_type_)) {
+    return Callee::kPure;
+  }
   if (PyType_Check(function) && isTensorType(reinterpret_cast<PyTypeObject*>(function))) {
     return Callee::kBreak;
   }

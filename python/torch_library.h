@@ -66,7 +66,7 @@ class TorchLibrary {
 
   explicit TorchLibrary(PyObject* module);
   void addConstants(PyObject* module);
-  void addFunctions(PyObject* from, const char* own_module);
+  void addFunctions(PyObject* from, const char* module);
   void addMethods();
   void addCallees(PyObject* module);
   capture::Object mapped(PyObject* object, bool to_own, int depth) const;
@@ -74,6 +74,7 @@ class TorchLibrary {
 
   PyTypeObject *dtype_type_ = nullptr, *device_type_ = nullptr, *layout_type_ = nullptr,
                *format_type_ = nullptr;
+  PyTypeObject *float_limits_type_ = nullptr, *integer_limits_type_ = nullptr;
   capture::Object return_types_;
   std::unordered_map<PyObject*, capture::Object> own_constants_, foreign_constants_;
   mutable std::unordered_map<PyObject*, Counterpart> counterparts_;

@@ -35,12 +35,14 @@ class PythonGraph : public capture::CapturedGraph {
     touched = mustNotRepeat();
     const size_t before = outputs.size();
     compute(inputs, outputs);
-    if (outputs.size() - before != record_->output_fakes.size()) {
+    const size_t count = outputs.size() - before;
+    if (count != record_->num_results && count != record_->output_fakes.size()) {
       PyErr_Format(PyExc_ValueError,
-                   "a backend's function gave %zu tensors, the graph has %zu results",
-                   outputs.size() - before, record_->output_fakes.size());
+                   "a backend's function gave %zu tensors, the graph has %zu results", count,
+                   record_->num_results);
       throw capture::PythonError();
     }
+    outputs.resize(before + record_->num_results);
   }
 
  protected:
@@ -83,13 +85,11 @@ class ReplayedCalls : public PythonGraph {
   explicit ReplayedCalls(std::shared_ptr<const TorchRecord> record)
       : PythonGraph(std::move(record)) {
     for (const Object& each : record_->input_fakes) slotOf(each.get());
-    for (const TorchCall& each : record_->calls) {
-      for (const Object& argument : each.arguments) holders_.push_back(holdsFakes(argument.get()));
-      if (each.result) addSlots(each.result.get());
-    }
+    steps_ = stepsOf(record_->calls);
     for (const auto& [number, expression] : record_->numbers) {
       number_slots_.emplace(number, slots_.size() + number_slots_.size());
     }
+    findHolders(steps_);
   }
 
  protected:
@@ -99,26 +99,93 @@ class ReplayedCalls : public PythonGraph {
     std::vector<Object> slots(slots_.size() + record_->numbers.size());
     computeNumbers(inputs, slots);
     for (size_t i = 0; i < inputs.size(); ++i) slots[i] = inputs[i];
-    std::vector<Object> kept;
-    std::vector<PyObject*> arguments;
-    size_t at = 0;
-    for (const TorchCall& each : record_->calls) {
-      kept.clear();
-      arguments.clear();
-      for (const Object& argument : each.arguments) {
-        kept.push_back(holders_[at++] ? filled(argument.get(), slots) : argument);
-        arguments.push_back(kept.back().get());
-      }
-      const size_t named = each.names ? static_cast<size_t>(PyTuple_GET_SIZE(each.names.get())) : 0;
-      const Object result = Object::checked(PyObject_Vectorcall(
-          each.function.get(), arguments.data(), arguments.size() - named, each.names.get()));
-      if (each.result) assign(each.result.get(), result.get(), slots);
+    run(steps_, slots);
+    for (size_t i = 0; i < record_->num_results; ++i) {
+      outputs.push_back(slots[slots_.at(record_->output_fakes[i].get())]);
     }
-    for (const Object& each : record_->output_fakes)
-      outputs.push_back(slots[slots_.at(each.get())]);
   }
 
  private:
+  struct Step {
+    const TorchCall* call = nullptr;
+    std::vector<bool> holders = {};         // which arguments hold fakes
+    std::vector<Step> sides[2] = {{}, {}};  // of a branch or a loop
+  };
+
+  std::vector<Step> stepsOf(const std::vector<TorchCall>& calls) {
+    std::vector<Step> steps;
+    for (const TorchCall& each : calls) {
+      Step& step = steps.emplace_back(Step{&each});
+      if (each.result) addSlots(each.result.get());
+      if (!each.control) continue;
+      for (const Object& fake : each.control->inside) slotOf(fake.get());
+      for (size_t i = 0; i < 2; ++i) step.sides[i] = stepsOf(each.control->sides[i]);
+      for (const Object& fake : each.control->results) slotOf(fake.get());
+    }
+    return steps;
+  }
+  void findHolders(std::vector<Step>& steps) const {
+    for (Step& each : steps) {
+      for (const Object& argument : each.call->arguments) {
+        each.holders.push_back(holdsFakes(argument.get()));
+      }
+      for (std::vector<Step>& side : each.sides) findHolders(side);
+    }
+  }
+
+  void run(const std::vector<Step>& steps, std::vector<Object>& slots) const {
+    std::vector<Object> kept;
+    std::vector<PyObject*> arguments;
+    for (const Step& each : steps) {
+      const TorchCall& call = *each.call;
+      if (call.control) {
+        call.control->loop ? runLoop(each, slots) : runBranch(each, slots);
+        continue;
+      }
+      kept.clear();
+      arguments.clear();
+      for (size_t i = 0; i < call.arguments.size(); ++i) {
+        const Object& argument = call.arguments[i];
+        kept.push_back(each.holders[i] ? filled(argument.get(), slots) : argument);
+        arguments.push_back(kept.back().get());
+      }
+      const size_t named = call.names ? static_cast<size_t>(PyTuple_GET_SIZE(call.names.get())) : 0;
+      const Object result = Object::checked(PyObject_Vectorcall(
+          call.function.get(), arguments.data(), arguments.size() - named, call.names.get()));
+      if (call.result) assign(call.result.get(), result.get(), slots);
+    }
+  }
+  void runBranch(const Step& step, std::vector<Object>& slots) const {
+    const TorchControl& branch = *step.call->control;
+    const size_t side = isTrue(branch.condition, slots) ? 0 : 1;
+    run(step.sides[side], slots);
+    move(branch.ends[side], branch.results, slots);
+  }
+  void runLoop(const Step& step, std::vector<Object>& slots) const {
+    const TorchControl& loop = *step.call->control;
+    move(loop.before, loop.inside, slots);
+    bool on = isTrue(loop.condition, slots) == loop.again;
+    while (on) {
+      if (PyErr_CheckSignals() < 0) throw capture::PythonError();
+      run(step.sides[0], slots);
+      on = isTrue(loop.next_condition, slots) == loop.again;
+      move(loop.ends[0], loop.inside, slots);
+    }
+    move(loop.inside, loop.results, slots);
+  }
+  bool isTrue(const Object& fake, const std::vector<Object>& slots) const {
+    const int truth = PyObject_IsTrue(slots[slots_.at(fake.get())].get());
+    if (truth < 0) throw capture::PythonError();
+    return truth == 1;
+  }
+  // Gives all of them at once.
+  void move(const std::vector<Object>& from, const std::vector<Object>& to,
+            std::vector<Object>& slots) const {
+    std::vector<Object> values;
+    for (const Object& each : from) values.push_back(slots[slots_.at(each.get())]);
+    for (size_t i = 0; i < to.size(); ++i) slots[slots_.at(to[i].get())] = std::move(values[i]);
+  }
+
   void slotOf(PyObject* fake) { slots_.emplace(fake, slots_.size()); }
   bool isFake(PyObject* object) const {
     return slots_.count(object) != 0 || record_->numbers.count(object) != 0;
@@ -225,7 +292,7 @@ class ReplayedCalls : public PythonGraph {
 
   std::unordered_map<PyObject*, size_t> slots_;  // by fake
   std::unordered_map<PyObject*, size_t> number_slots_;
-  std::vector<bool> holders_;  // for each argument of each call
+  std::vector<Step> steps_;
 };
 
 }  // namespace

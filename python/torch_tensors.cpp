@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "capture/bytecode/instance.h"
@@ -155,6 +157,57 @@ class TorchRecording : public FakeRecording {
     return result;
   }
 
+  void beginBranch(PyObject* condition, int64_t step) override {
+    FakeRecording::beginBranch(condition, step);
+    beginControl(condition, false);
+  }
+  void beginOtherSide() override {
+    FakeRecording::beginOtherSide();
+    open_.back().control->sides[0] = std::exchange(record_.calls, {});
+  }
+  std::vector<Object> endBranch(
+      const std::vector<std::pair<PyObject*, PyObject*>>& results) override {
+    const std::vector<Object> made = FakeRecording::endBranch(results);
+    TorchControl& branch = *open_.back().control;
+    branch.sides[1] = std::exchange(record_.calls, {});
+    for (const auto& [first, second] : results) {
+      branch.ends[0].push_back(Object::share(first));
+      branch.ends[1].push_back(Object::share(second));
+      if (const auto type = types_.find(first); type != types_.end()) {
+        types_[made[branch.results.size()].get()] = type->second;
+      }
+      branch.results.push_back(made[branch.results.size()]);
+    }
+    endControl();
+    return made;
+  }
+  std::vector<Object> beginLoop(PyObject* condition, bool again,
+                                const std::vector<PyObject*>& carried, int64_t step) override {
+    const std::vector<Object> made = FakeRecording::beginLoop(condition, again, carried, step);
+    beginControl(condition, true);
+    TorchControl& loop = *open_.back().control;
+    loop.again = again;
+    for (PyObject* each : carried) {
+      if (typeOf(each) != library_.tensor_type) breakGraph("a loop that changes a parameter");
+      loop.before.push_back(Object::share(each));
+    }
+    loop.inside = made;
+    return made;
+  }
+  std::vector<Object> endLoop(PyObject* condition, const std::vector<PyObject*>& carried) override {
+    const std::vector<Object> made = FakeRecording::endLoop(condition, carried);
+    TorchControl& loop = *open_.back().control;
+    loop.sides[0] = std::exchange(record_.calls, {});
+    loop.next_condition = Object::share(condition);
+    for (PyObject* each : carried) {
+      if (typeOf(each) != library_.tensor_type) breakGraph("a loop that changes a parameter");
+      loop.ends[0].push_back(Object::share(each));
+    }
+    loop.results = made;
+    endControl();
+    return made;
+  }
+
   void setGradMode(bool on) override {
     if (on == gradMode()) return;
     FakeRecording::setGradMode(on);
@@ -169,8 +222,16 @@ class TorchRecording : public FakeRecording {
                                    autograd::isLeaf(tensorIn(each)));
       checkDType(tensorIn(each), outputs);
     }
+    record_.num_results = outputs.size();
+    addRoots();
+    std::vector<PyObject*> all;
+    for (const Object& each : record_.output_fakes) all.push_back(each.get());
+    std::vector<Tensor> given, results;
+    for (const Object& each : record_.input_fakes) given.push_back(tensorIn(each.get()));
+    for (PyObject* each : outputs) results.push_back(tensorIn(each));
+    branches().check(given, results);
     record_.components = torchComponents(record_);
-    record_.script = script(outputs);
+    record_.script = script(all);
     if (sizes().isOpen()) {
       record_.sizes = sizes().table();
       record_.numbers = sizes().numbers();
@@ -182,6 +243,22 @@ class TorchRecording : public FakeRecording {
   }
 
  private:
+  // A branch or a loop that is being recorded, and the calls before it.
+  struct Open {
+    std::shared_ptr<TorchControl> control;
+    std::vector<TorchCall> before;
+  };
+  void beginControl(PyObject* condition, bool loop) {
+    open_.push_back({std::make_shared<TorchControl>(), std::exchange(record_.calls, {})});
+    open_.back().control->loop = loop;
+    open_.back().control->condition = Object::share(condition);
+  }
+  void endControl() {
+    record_.calls = std::move(open_.back().before);
+    record_.calls.push_back({{}, {}, {}, {}, std::move(open_.back().control)});
+    open_.pop_back();
+  }
+
   static Storage& storageOf(const Object& fake) { return *tensorIn(fake.get()).impl()->storage; }
 
   // Notes which inputs the last call has written. One whose history would change breaks the graph.
@@ -198,6 +275,30 @@ class TorchRecording : public FakeRecording {
       if (autograd::requiresGradient(tensorIn(fake.get())) != record_.inputs[i].requires_grad) {
         breakGraph("an in-place write gives a tensor a gradient");
       }
+    }
+  }
+
+  // Appends the tensors to the outputs that several outputs are views of, or one that begins elsewhere.
+  void addRoots() {
+    std::unordered_map<const Storage*, std::vector<Tensor>> groups;
+    for (const Object& each : record_.input_fakes) groups[&storageOf(each)] = {};
+    std::vector<const Storage*> order;
+    for (const Object& each : record_.output_fakes) {
+      const Tensor& fake = tensorIn(each.get());
+      const auto [group, added] = groups.try_emplace(&storageOf(each));
+      if (added) order.push_back(group->first);
+      group->second.push_back(fake);
+    }
+    for (const Storage* memory : order) {
+      const std::vector<Tensor>& group = groups[memory];
+      const std::optional<Tensor> root = rootOf(group[0]);
+      if (!root || root->dtype() != group[0].dtype() ||
+          (group.size() == 1 && group[0].impl()->offset == 0))
+        continue;
+      const auto isRoot = [&](const Tensor& each) { return each.impl() == root->impl(); };
+      if (std::ranges::any_of(group, isRoot)) continue;
+      record_.output_fakes.push_back(Object::checked(tensorObject(*root)));
+      record_.unrecorded.push_back(autograd::requiresGradient(*root) && autograd::isLeaf(*root));
     }
   }
 
@@ -219,6 +320,7 @@ class TorchRecording : public FakeRecording {
   const TorchLibrary& library_;
   TorchRecord record_;
   std::vector<uint32_t> versions_;  // of the fakes of inputs
+  std::vector<Open> open_;          // branches and loops, outermost first
   std::unordered_map<PyObject*, PyTypeObject*> types_;
 };
 

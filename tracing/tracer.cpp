@@ -1,6 +1,8 @@
 #include "tracing/tracer.h"
 
 #include <bit>
+#include <iterator>
+#include <utility>
 
 #include "core/error.h"
 #include "ir/function.h"
@@ -93,6 +95,40 @@ Tracer* Tracer::findActive() {
 TraceScope::TraceScope(Tracer& tracer)
     : scope_(CallLayerSlot::Trace,
              Tracer::active() ? throw RuntimeError("Tracing can't be nested") : &tracer) {}
+
+// ---- blocks ----
+
+Value* Tracer::Scope::find(const Tensor& tensor) const {
+  const auto known = tensors.find(tensor.impl());
+  return known == tensors.end() ? nullptr : known->second;
+}
+
+Tracer::Scope Tracer::enter(Block* block) {
+  Scope outer;
+  outer.insert_before = graph_->insertPoint();
+  outer.tensors = tensors_;
+  for (size_t i = 0; i < std::size(numbers_); ++i) outer.numbers[i] = numbers_[i];
+  outer.objects = object_values_;
+  graph_->setInsertPoint(block);
+  return outer;
+}
+
+Tracer::Scope Tracer::leave(Scope outer) {
+  Scope inner;
+  inner.insert_before = graph_->insertPoint();
+  graph_->setInsertPoint(outer.insert_before);
+  for (const auto& [tensor, value] : tensors_) {
+    if (value->node() == graph_->paramNode()) {
+      outer.tensors.try_emplace(tensor, value);
+    }
+  }
+  inner.tensors = std::exchange(tensors_, std::move(outer.tensors));
+  for (size_t i = 0; i < std::size(numbers_); ++i) {
+    inner.numbers[i] = std::exchange(numbers_[i], std::move(outer.numbers[i]));
+  }
+  inner.objects = std::exchange(object_values_, std::move(outer.objects));
+  return inner;
+}
 
 // ---- inputs ----
 
@@ -314,6 +350,13 @@ Value* Tracer::intOf(const Tensor& tensor) {
   node->addOutput(types::Int());
   node->setOperator(&op);
   return graph_->insertNode(node)->output();
+}
+
+std::optional<Tensor> Tracer::firstOn(const Storage* memory) const {
+  for (const Tensor& each : kept_) {
+    if (each.impl()->storage.get() == memory) return each;
+  }
+  return std::nullopt;
 }
 
 // ---- results ----

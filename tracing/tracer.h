@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -71,8 +72,30 @@ class Tracer : public CallLayer {
   // The Value that the tensor is known by, or null.
   Value* find(const Tensor& tensor);
 
+  // Returns the tensor on the memory that was known first, which the others are views of. None if no
+  // tensor is.
+  std::optional<Tensor> firstOn(const Storage* memory) const;
+
   // The tensor is known by this Value from now on, which the caller put into the graph.
   void bindResult(Value* value, const Tensor& tensor) { bindTensor(value, tensor); }
+
+  // The values that are known in a block, and the place for its nodes.
+  class Scope {
+   public:
+    // Returns the Value that the tensor is known by, or null.
+    Value* find(const Tensor& tensor) const;
+
+   private:
+    friend class Tracer;
+    Node* insert_before = nullptr;
+    std::unordered_map<const TensorImpl*, Value*> tensors;
+    std::unordered_map<uint64_t, Value*> numbers[4];
+    std::unordered_map<const Object*, Value*> objects;
+  };
+  // Puts the nodes that follow into the block. Returns the scope outside of it.
+  Scope enter(Block* block);
+  // Ends that; only inputs of the graph stay known. Returns the scope of the block.
+  Scope leave(Scope outer);
 
   // Where the nodes that follow come from.
   void setPlace(SourceRange place) { graph_->setCurrentRange(std::move(place)); }

@@ -236,7 +236,15 @@ void Capture::guardType(Source* source, PyTypeObject* type) {
   }
 }
 
+void Capture::changeInSide(const Variable& variable) const {
+  if (sides_since < 0) return;
+  if (variable.number >= sides_since && !variable.source && !variable.object) return;
+  breakGraph(fmt::format("a branch on the value of a tensor: a side changes {}",
+                         describe(variable)));
+}
+
 void Capture::modify(Variable* variable) {
+  changeInSide(*variable);
   if (variable->modified) return;
   variable->modified = true;
   if (variable->object && variable->source) modified_.push_back(variable);

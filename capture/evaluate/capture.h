@@ -45,9 +45,12 @@ class Capture {
     auto owned = std::make_unique<T>(std::forward<Args>(args)...);
     T* made = owned.get();
     made->born = root_step;
+    made->number = numVariables();
     variables_.push_back(std::move(owned));
     return made;
   }
+  // Returns how many there are.
+  int64_t numVariables() const { return static_cast<int64_t>(variables_.size()); }
   // Returns the variable for an object that exists, as it was found at the source.
   Variable* read(Source* source, PyObject* object);
   // Returns the variable for the child of a variable with a source.
@@ -148,6 +151,14 @@ class Capture {
   Variable* handled = nullptr;  // the exception that is being handled, or null
   // All that were made.
   std::vector<GeneratorVariable*> generators;
+
+  // The branches on elements of tensors whose sides are evaluated, with their frames, outermost first.
+  std::vector<std::pair<const EvalFrame*, int>> open_branches;
+  // The first variable of the innermost one's side, -1 outside of all.
+  int64_t sides_since = -1;
+  // Breaks the graph if a side of a branch would change an object that others see.
+  void changeInSide(const Variable& variable) const;
+
   // Returns whether calls of the function are left to Python.
   bool mustRunPlainly(FunctionVariable& function);
 

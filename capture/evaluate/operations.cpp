@@ -117,11 +117,15 @@ Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variab
     return each->type()->tp_as_sequence && !(each->type()->tp_flags & Py_TPFLAGS_HEAPTYPE);
   };
   const bool times = std::string_view(operation.name) == "mul";
-  for (const Variable* each : {left, right}) {
+  for (Variable* each : {left, right}) {
     if (!is_native(each) || !each->type()->tp_as_sequence->sq_repeat || !times) continue;
-    const Variable* const by = each == left ? right : left;
+    Variable* const by = each == left ? right : left;
     // A sequence may be repeated by an object with an __index__.
-    if (specialMethod(*by, "__index__")) breakGraph("a sequence is repeated by an object");
+    if (Variable* const count = callSpecial(capture, by, "__index__")) {
+      if (capture.use(count)->type() != &PyLong_Type) breakGraph("__index__ gives no int");
+      constexpr int kMultiply = 5;  // of BINARY_OP
+      return binary(capture, kMultiply, each, count);
+    }
     capture.raise(PyExc_TypeError, fmt::format("can't multiply sequence by non-int of type '{}'",
                                                by->type()->tp_name));
   }
@@ -293,6 +297,12 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (left == right) return true;
+  for (Variable* each : {left, right}) {
+    auto* const tensor = dynamic_cast<TensorVariable*>(each);
+    if (tensor && tensor->joined && dynamic_cast<TensorVariable*>(each == left ? right : left)) {
+      breakGraph("the identity of a tensor that a branch on elements decides");
+    }
+  }
   // An open size is an int.
   for (Variable* each : {left, right}) {
     const Variable* const other = each == left ? right : left;
@@ -509,6 +519,7 @@ Variable* iterate_(Capture& capture, Variable* iterable) {
 
 Variable* nextOf(Capture& capture, Variable* iterator) {
   capture.step();
+  capture.changeInSide(*iterator);
   return capture.use(iterator)->next(capture);
 }
 

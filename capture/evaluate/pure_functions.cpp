@@ -97,12 +97,39 @@ Variable* computed(Capture& capture, PyObject* function, const Arguments& given)
   });
 }
 
+// Returns whether the function is a cache of the module `typing`: List[int] looks into one.
+bool isCacheOfTyping(PyObject* function) {
+  static PyObject* const kCacheType = libraryObject("functools", "_lru_cache_wrapper");
+  if (reinterpret_cast<PyObject*>(Py_TYPE(function)) != kCacheType) return false;
+  const Object module = Object::own(PyObject_GetAttrString(function, "__module__"));
+  if (!module) PyErr_Clear();
+  return module && PyUnicode_Check(module.get()) && is(module.get(), "typing");
+}
+
+// Returns the annotation that the function makes of objects that exist.
+Variable* annotation(Capture& capture, PyObject* function, const Arguments& given) {
+  std::vector<PyObject*> objects;
+  for (Variable* each : given.positional) {
+    capture.use(each);
+    objects.push_back(each->constant() ? each->constant() : each->object.get());
+    if (!objects.back()) return nullptr;
+  }
+  if (!given.keywords.empty()) return nullptr;
+  return capture.concretely([&] {
+    const Object made =
+        Object::checked(PyObject_Vectorcall(function, objects.data(), objects.size(), nullptr));
+    return capture.pinned(made.get());
+  });
+}
+
 }  // namespace
 
 Variable* callPure(Capture& capture, PyObject* function, const Arguments& given) {
   static const Table& table = *new Table(makePureTable());
   const auto found = table.find(function);
-  if (found == table.end()) return nullptr;
+  if (found == table.end()) {
+    return isCacheOfTyping(function) ? annotation(capture, function, given) : nullptr;
+  }
   const size_t count = given.keywords.empty() ? given.positional.size() : 0;
   const auto at = [&](size_t i) { return given.positional[i]; };
   switch (found->second.kind) {

@@ -1,6 +1,8 @@
 // Instructions for values, variables, names and jumps.
 #include <fmt/format.h>
 
+#include "capture/bytecode/paths.h"
+#include "capture/evaluate/branches.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/instructions.h"
 #include "capture/evaluate/protocol.h"
@@ -9,6 +11,7 @@
 #include "capture/values/function.h"
 #include "capture/values/instance.h"
 #include "capture/values/sequence.h"
+#include "capture/values/tensor.h"
 
 namespace wick::capture {
 namespace {
@@ -207,9 +210,25 @@ void jump(EvalFrame& f, uint32_t) {
   f.jump();
 }
 
+// Returns the top of the stack if it is a tensor, or null.
+TensorVariable* tensorOnTop(EvalFrame& f) {
+  return dynamic_cast<TensorVariable*>(f.capture.use(f.peek(1)));
+}
+
 template <bool kWhen>
 void popJumpIf(EvalFrame& f, uint32_t) {
-  if (truthOf(f.capture, f.pop()) == kWhen) f.jump();
+  TensorVariable* const tensor = tensorOnTop(f);
+  Variable* const condition = f.pop();
+  if (!tensor) {
+    if (truthOf(f.capture, condition) == kWhen) f.jump();
+    return;
+  }
+  const int target = f.instruction().target;
+  if (target < f.at && meetingPoint(*f.code, f.at) == f.at + 1) {
+    return loopOnTensor(f, *tensor, kWhen);
+  }
+  const BranchSide jump{target}, next{f.at + 1};
+  branchOnTensor(f, *tensor, kWhen ? jump : next, kWhen ? next : jump);
 }
 
 template <bool kWhen>
@@ -219,6 +238,10 @@ void popJumpIfNone(EvalFrame& f, uint32_t) {
 
 template <bool kWhen>
 void jumpIfOrPop(EvalFrame& f, uint32_t) {
+  if (TensorVariable* const tensor = tensorOnTop(f)) {
+    const BranchSide jump{f.instruction().target}, next{f.at + 1, true};
+    return branchOnTensor(f, *tensor, kWhen ? jump : next, kWhen ? next : jump);
+  }
   if (truthOf(f.capture, f.peek(1)) == kWhen) {
     f.jump();
   } else {

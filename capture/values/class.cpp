@@ -134,6 +134,15 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
 
 Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
   if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
+  if (capture.world.isSizeType(classObject()) && given.keywords.empty() &&
+      given.positional.size() <= 1) {
+    std::vector<Variable*> sizes;
+    if (!given.empty()) sizes = elementsOf(capture, given.positional[0]);
+    for (Variable* each : sizes) {
+      if (capture.use(each)->type() != &PyLong_Type) breakGraph("a size that is no int");
+    }
+    return capture.make<TupleVariable>(std::move(sizes), classObject());
+  }
   if (capture.world.isTensorType(classObject()) ||
       capture.world.calleeOf(object.get()) != Callee::kUnknown) {
     return callWorld(capture, object.get(), given);

@@ -24,6 +24,7 @@ bool GeneratorVariable::isPending() const {
 }
 
 Variable* GeneratorVariable::resume(Capture& capture) {
+  capture.changeInSide(*this);
   if (running_) capture.raise(PyExc_ValueError, "generator already executing");
   Variable* const handled = capture.handled;
   running_ = true;

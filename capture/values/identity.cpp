@@ -3,6 +3,7 @@
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/values/tensor.h"
 
 namespace wick::capture {
 
@@ -12,6 +13,9 @@ int IdVariable::build(Builder& builder) {
 
 Variable* idOf(Capture& capture, Variable* variable) {
   capture.use(variable);
+  if (auto* const tensor = dynamic_cast<TensorVariable*>(variable); tensor && tensor->joined) {
+    breakGraph("the identity of a tensor that a branch on elements decides");
+  }
   if (!variable->id) {
     // Objects that are several now must not be one object in another call.
     if (variable->source && !variable->constant()) capture.guards.addDistinct(variable->source);

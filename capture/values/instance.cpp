@@ -4,6 +4,7 @@
 
 #include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
+#include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/dict.h"
@@ -86,6 +87,12 @@ void InstanceVariable::setAttribute(Capture& capture, PyObject* name, Variable* 
 }
 
 Variable* InstanceVariable::call(Capture& capture, const Arguments& given) {
+  if (object) {
+    if (Variable* known = callBuiltin(capture, object.get(), given)) {
+      if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
+      return known;
+    }
+  }
   PyObject* const found = specialMethod(*this, "__call__");
   if (!found) {
     capture.raise(PyExc_TypeError, fmt::format("'{}' object is not callable", type_->tp_name));

@@ -31,6 +31,9 @@ class TensorVariable : public Variable {
   // Returns the tensor without memory that stands for this one; after guard().
   PyObject* fake() const { return fake_.get(); }
 
+  // Whether a branch on elements decides which tensor it is: its identity is not known.
+  bool joined = false;
+
  private:
   Object fake_;
   PyTypeObject* type_;

@@ -75,6 +75,7 @@ class Variable {
   Object identity;           // stands for the variable as a key of tables
   Variable* id = nullptr;    // the number that id() gives, once it was asked for
   int64_t born = -1;         // the step of the root frame that made it
+  int64_t number = 0;        // counts the variables of the capture
   bool used = false;
   bool modified = false;
 

@@ -5,11 +5,13 @@ import torch
 
 def _gradients(ctx, gradients):
     """The gradients of the leaves of a tape. With create_graph they have gradients in turn."""
-    leaves = ctx.saved_tensors  # raises when the tape was used up
     if torch.is_grad_enabled():
+        leaves = ctx.saved_tensors
         given = [g for g in gradients if g is not None]
         places = tuple(g is not None for g in gradients)
         return CapturedGradient.apply(ctx.tape, places, *leaves, *given)
+    # Raises when the tape was used up. Leaves may have been written to: the tape knows which it needs.
+    ctx._raw_saved_tensors
     return ctx.tape.backward(gradients)
 
 

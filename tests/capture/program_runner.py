@@ -103,6 +103,7 @@ class ProgramFile:
         def program(calls, *, graphs=1, breaks=None, setup=None, between=None, check=None, use=None, makes=False,
                     backward=False, raises=None, tolerance=0.0, worlds=("torch", "wick")):
             def register(function):
+                expected = graphs.get(world.name) if isinstance(graphs, dict) else graphs
                 if world.name not in worlds:
                     return function
                 if function.__name__ in programs:
@@ -110,7 +111,7 @@ class ProgramFile:
                 if graphs != 1 and not breaks:
                     raise ValueError(f"{self.path}: {function.__name__} needs a reason for its graphs")
                 listed = list(calls) if isinstance(calls, (list, tuple)) else [calls] * 3
-                programs[function.__name__] = Program(function, listed, graphs, breaks, setup, between or {}, check, use,
+                programs[function.__name__] = Program(function, listed, expected, breaks, setup, between or {}, check, use,
                                                       makes, backward, raises, tolerance)
                 return function
 

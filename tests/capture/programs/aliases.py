@@ -103,14 +103,14 @@ def leaf(*sizes):
     return torch.randn(*sizes, requires_grad=True)
 
 
-@program(lambda: (leaf(4) * 1,), backward=True)
+@program(lambda: (leaf(4) * 1,), backward=True, graphs={"wick": 1}, breaks="an input that requires a gradient is written to")
 def write_to_non_leaf_view(x):
     v = x[1:3]
     v.mul_(2)
     return x * 2, v
 
 
-@program(lambda: (leaf(4) * 2, leaf(4)), backward=True)
+@program(lambda: (leaf(4) * 2, leaf(4)), backward=True, graphs={"wick": 1}, breaks="an input that requires a gradient is written to")
 def write_argument_into_argument(x, y):
     x.copy_(y * 3)
     return x + y
@@ -123,7 +123,7 @@ def write_under_no_grad_into_tape(x):
     return x * 3, x.requires_grad
 
 
-@program(lambda: (leaf(4) * 1,))
+@program(lambda: (leaf(4) * 1,), graphs={"wick": 1}, breaks="an input that requires a gradient is written to")
 def write_through_detached(x):
     x.detach().zero_()
     return x + 1

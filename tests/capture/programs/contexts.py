@@ -293,7 +293,7 @@ def writes_without_gradients(x):
     return y, x
 
 
-@program(given((3,)))
+@program(given((3,)), graphs=None, breaks="the default dtype is set")
 def default_dtype_within(x):
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)

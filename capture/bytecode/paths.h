@@ -1,0 +1,16 @@
+// Paths through code, found from the code alone. Errors lead nowhere here.
+#pragma once
+
+#include "capture/bytecode/instruction.h"
+
+namespace wick::capture {
+
+// Returns the first instruction that all paths from the branch to the end of the function come to:
+// its immediate postdominator. The number of instructions where they only meet in the end, -1 where
+// some path never ends.
+int meetingPoint(const DecodedCode& code, int branch);
+
+// Returns whether some path from the instruction reads the local before anything is stored in it.
+bool readsLocal(const DecodedCode& code, int from, int slot);
+
+}  // namespace wick::capture

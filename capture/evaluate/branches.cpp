@@ -1,0 +1,306 @@
+#include "capture/evaluate/branches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "capture/bytecode/paths.h"
+#include "capture/evaluate/capture.h"
+#include "capture/evaluate/frame.h"
+#include "capture/values/sequence.h"
+#include "capture/values/tensor.h"
+
+namespace wick::capture {
+namespace {
+
+constexpr const char* kReason = "a branch on the value of a tensor";
+
+// The contents of a frame.
+struct FrameContents {
+  std::vector<Variable*> slots, stack;
+  Variable* value = nullptr;
+  bool returned = false;
+};
+
+FrameContents contentsOf(const EvalFrame& frame) {
+  return {frame.slots, frame.stack, frame.value, frame.status == EvalFrame::Status::kReturned};
+}
+
+// Returns whether locals can be seen by other names than their own.
+bool showsLocals(const DecodedCode& code) {
+  static constexpr const char* kNames[] = {"locals", "vars", "dir", "eval", "exec", "_getframe"};
+  return std::ranges::any_of(code.names, [](const Object& name) {
+    return std::ranges::any_of(kNames, [&](const char* each) { return is(name.get(), each); });
+  });
+}
+
+// Evaluates parts of a frame whose effects nobody may see, apart from the tensors that they compute.
+class Sides {
+ public:
+  explicit Sides(EvalFrame& frame)
+      : frame_(frame),
+        capture_(frame.capture),
+        branch_(frame.at),
+        handled_(capture_.handled),
+        grad_mode_(capture_.recording->gradMode()),
+        last_(capture_.sides_since) {
+    constexpr int kMaxDepth = 20;
+    if (capture_.open_branches.size() >= kMaxDepth) breakGraph("branches are nested too deeply");
+    const std::pair<const EvalFrame*, int> own{&frame, branch_};
+    if (std::ranges::find(capture_.open_branches, own) != capture_.open_branches.end()) {
+      breakGraph("a loop that the value of a tensor ends from within");
+    }
+    capture_.open_branches.push_back(own);
+    capture_.sides_since = capture_.numVariables();
+  }
+  ~Sides() {
+    capture_.open_branches.pop_back();
+    capture_.sides_since = last_;
+  }
+  Sides(const Sides&) = delete;
+
+  // Evaluates from the instruction to the first time at `end`.
+  FrameContents run(const FrameContents& start, BranchSide from, int end) {
+    frame_.slots = start.slots;
+    frame_.stack = start.stack;
+    if (from.pops) frame_.pop();
+    frame_.at = from.at;
+    frame_.status = EvalFrame::Status::kRunning;
+    try {
+      while (frame_.at != end && frame_.status == EvalFrame::Status::kRunning) frame_.step();
+    } catch (const Raised&) {
+      breakGraph(fmt::format("{}: a side raises an exception", kReason));
+    }
+    if (frame_.status == EvalFrame::Status::kYielded) {
+      breakGraph(fmt::format("{}: a side yields", kReason));
+    }
+    if (capture_.handled != handled_ || capture_.recording->gradMode() != grad_mode_) {
+      breakGraph(fmt::format("{}: the sides end in different states", kReason));
+    }
+    return contentsOf(frame_);
+  }
+
+  // The instruction runs again: errors belong to it.
+  void goBack() {
+    frame_.at = branch_;
+    frame_.status = EvalFrame::Status::kRunning;
+  }
+
+ private:
+  EvalFrame& frame_;
+  Capture& capture_;
+  const int branch_;
+  Variable* const handled_;
+  const bool grad_mode_;
+  const int64_t last_;
+};
+
+Variable* joinedResult(Capture& capture, const Object& fake) {
+  Variable* const made = capture.result(fake);
+  dynamic_cast<TensorVariable&>(*made).joined = true;
+  return made;
+}
+
+// Finds what the two sides leave different.
+class Joining {
+ public:
+  explicit Joining(Capture& capture) : capture_(capture) {}
+
+  // Returns whether both are the same, or tensors or tuples of tensors that can be joined.
+  bool canJoin(Variable* a, Variable* b) {
+    if (a == b) return true;
+    if (!a || !b) return false;
+    capture_.use(a);
+    capture_.use(b);
+    auto *const first = dynamic_cast<TensorVariable*>(a), *const second =
+                                                              dynamic_cast<TensorVariable*>(b);
+    if (first && second) {
+      if (!capture_.recording->canJoin(first->fake(), second->fake())) return false;
+      add(first, second);
+      return true;
+    }
+    if (a->constant() && b->constant()) return isSameConstant(a->constant(), b->constant());
+    auto *const left = dynamic_cast<TupleVariable*>(a), *const right =
+                                                            dynamic_cast<TupleVariable*>(b);
+    if (!left || !right || !isOwn(*left) || !isOwn(*right) || left->size() != right->size() ||
+        left->type() != &PyTuple_Type || right->type() != &PyTuple_Type) {
+      return false;
+    }
+    for (int64_t i = 0; i < left->size(); ++i) {
+      if (!canJoin(left->at(capture_, i), right->at(capture_, i))) return false;
+    }
+    return true;
+  }
+
+  // Returns the pairs of tensors that differ.
+  const std::vector<std::pair<PyObject*, PyObject*>>& pairs() const { return pairs_; }
+  void setResults(const std::vector<Object>& results) {
+    for (const Object& each : results) results_.push_back(joinedResult(capture_, each));
+  }
+
+  // Returns the variable that stands for both; canJoin() is true for them.
+  Variable* joined(Variable* a, Variable* b) {
+    if (a == b) return a;
+    if (auto* const first = dynamic_cast<TensorVariable*>(a)) {
+      return results_[index_.at({first->fake(), dynamic_cast<TensorVariable&>(*b).fake()})];
+    }
+    auto* const left = dynamic_cast<TupleVariable*>(a);
+    if (!left || a->constant()) return a;
+    std::vector<Variable*> elements;
+    for (int64_t i = 0; i < left->size(); ++i) {
+      elements.push_back(
+          joined(left->at(capture_, i), dynamic_cast<TupleVariable&>(*b).at(capture_, i)));
+    }
+    return capture_.make<TupleVariable>(std::move(elements), &PyTuple_Type);
+  }
+
+ private:
+  void add(const TensorVariable* first, const TensorVariable* second) {
+    if (index_.emplace(std::pair{first->fake(), second->fake()}, pairs_.size()).second) {
+      pairs_.emplace_back(first->fake(), second->fake());
+    }
+  }
+
+  // Returns whether a side has made it.
+  bool isOwn(const Variable& variable) const {
+    return variable.number >= capture_.sides_since && !variable.source && !variable.object;
+  }
+
+  static bool isSameConstant(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    if (Py_TYPE(a) != Py_TYPE(b)) return false;
+    if (!PyLong_CheckExact(a) && !PyUnicode_CheckExact(a) && !PyBytes_CheckExact(a)) return false;
+    const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (same < 0) throw PythonError();
+    return same == 1;
+  }
+
+  Capture& capture_;
+  std::map<std::pair<PyObject*, PyObject*>, size_t> index_;
+  std::vector<std::pair<PyObject*, PyObject*>> pairs_;
+  std::vector<Variable*> results_;
+};
+
+[[noreturn]] void refuse(const EvalFrame& frame, size_t slot) {
+  breakGraph(fmt::format("{}: '{}' is of one kind or another then", kReason,
+                         PyUnicode_AsUTF8(frame.code->slots[slot].name.get())));
+}
+
+}  // namespace
+
+void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,
+                    BranchSide if_false) {
+  Capture& capture = frame.capture;
+  const int end = static_cast<int>(frame.code->instructions.size());
+  const int meeting = meetingPoint(*frame.code, frame.at);
+  if (meeting < 0) breakGraph(kReason);
+  const FrameContents start = contentsOf(frame);
+  Sides sides(frame);
+  capture.recording->beginBranch(condition.fake(), capture.root_step);
+  FrameContents first = sides.run(start, if_true, meeting);
+  capture.recording->beginOtherSide();
+  FrameContents second = sides.run(start, if_false, meeting);
+  sides.goBack();
+
+  if (first.returned != second.returned || (first.returned && meeting != end) ||
+      first.stack.size() != second.stack.size()) {
+    breakGraph(fmt::format("{}: one side returns", kReason));
+  }
+  Joining joining(capture);
+  if (first.returned) {
+    if (!joining.canJoin(first.value, second.value)) {
+      breakGraph(fmt::format("{}: the sides return different kinds of values", kReason));
+    }
+    first.slots = second.slots = start.slots;
+    first.stack = second.stack = {};
+  }
+  for (size_t i = 0; i < first.stack.size(); ++i) {
+    if (joining.canJoin(first.stack[i], second.stack[i])) continue;
+    breakGraph(fmt::format("{}: the sides give different kinds of values", kReason));
+  }
+  const bool shows = showsLocals(*frame.code);
+  for (size_t i = 0; i < first.slots.size(); ++i) {
+    if (joining.canJoin(first.slots[i], second.slots[i])) continue;
+    if (shows || readsLocal(*frame.code, meeting, static_cast<int>(i))) refuse(frame, i);
+    first.slots[i] = second.slots[i] = nullptr;
+  }
+  joining.setResults(capture.recording->endBranch(joining.pairs()));
+  for (size_t i = 0; i < first.slots.size(); ++i) {
+    frame.slots[i] = joining.joined(first.slots[i], second.slots[i]);
+  }
+  frame.stack.clear();
+  for (size_t i = 0; i < first.stack.size(); ++i) {
+    frame.stack.push_back(joining.joined(first.stack[i], second.stack[i]));
+  }
+  frame.next = meeting;
+  if (!first.returned) return;
+  frame.value = joining.joined(first.value, second.value);
+  frame.status = EvalFrame::Status::kReturned;
+}
+
+void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again) {
+  Capture& capture = frame.capture;
+  const int jump = frame.at, begin = frame.instruction().target;
+  const FrameContents start = contentsOf(frame);
+  Sides sides(frame);
+  // Locals that the body sets are tensors, and change with each iteration.
+  std::vector<size_t> carried;
+  std::vector<PyObject*> fakes;
+  for (int i = begin; i < jump; ++i) {
+    const Instruction& each = frame.code->instructions[static_cast<size_t>(i)];
+    if (each.op != Op::STORE_FAST || std::ranges::find(carried, each.arg) != carried.end())
+      continue;
+    Variable* const held = start.slots[each.arg];
+    auto* const tensor = held ? dynamic_cast<TensorVariable*>(capture.use(held)) : nullptr;
+    if (!tensor) continue;
+    carried.push_back(each.arg);
+    fakes.push_back(tensor->fake());
+  }
+  FrameContents inside = start;
+  const std::vector<Object> current =
+      capture.recording->beginLoop(condition.fake(), again, fakes, capture.root_step);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    inside.slots[carried[i]] = joinedResult(capture, current[i]);
+  }
+  FrameContents after = sides.run(inside, {begin, false}, jump);
+  sides.goBack();
+  if (after.returned || after.stack.size() != start.stack.size() + 1) {
+    breakGraph("a loop that the value of a tensor ends from within");
+  }
+  auto* const next = dynamic_cast<TensorVariable*>(capture.use(after.stack.back()));
+  after.stack.pop_back();
+  if (!next || after.stack != start.stack) breakGraph(kReason);
+  std::vector<PyObject*> results;
+  for (size_t i = 0; i < after.slots.size(); ++i) {
+    const auto at = std::ranges::find(carried, i);
+    if (at == carried.end()) {
+      if (after.slots[i] == start.slots[i]) continue;
+      Joining same(capture);
+      if (same.canJoin(after.slots[i], start.slots[i]) && same.pairs().empty()) continue;
+      // Set anew by each iteration before it is read, and not read after the loop.
+      if (showsLocals(*frame.code) || readsLocal(*frame.code, jump, static_cast<int>(i))) {
+        breakGraph(
+            fmt::format("a loop on the value of a tensor that changes '{}', which is no tensor",
+                        PyUnicode_AsUTF8(frame.code->slots[i].name.get())));
+      }
+      after.slots[i] = nullptr;
+    }
+  }
+  for (const size_t each : carried) {
+    auto* const tensor =
+        after.slots[each] ? dynamic_cast<TensorVariable*>(capture.use(after.slots[each])) : nullptr;
+    if (!tensor) refuse(frame, each);
+    results.push_back(tensor->fake());
+  }
+  const std::vector<Object> ends = capture.recording->endLoop(next->fake(), results);
+  frame.slots = after.slots;
+  for (size_t i = 0; i < carried.size(); ++i)
+    frame.slots[carried[i]] = joinedResult(capture, ends[i]);
+  frame.stack = start.stack;
+  frame.next = jump + 1;
+}
+
+}  // namespace wick::capture

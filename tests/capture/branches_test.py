@@ -1,0 +1,412 @@
+"""Branches and loops that the elements of a tensor decide: one graph with an If or a Loop."""
+
+import unittest
+
+import wick
+import wick.compiler
+from worlds import in_both
+
+
+class Branches:
+    def setUp(self):
+        wick.compiler.reset()
+
+    def check(self, function, *given, breaks=0):
+        """Compares with the plain function, twice, and counts graphs and breaks."""
+        for backend in ("wick", "eager"):
+            wick.compiler.reset()
+            before = wick.compiler.counters.graph_count
+            compiled = wick.compile(function, backend=backend)
+            for _ in range(2):
+                for each in given:
+                    each = each if isinstance(each, tuple) else (each,)
+                    self.same(compiled(*each), function(*each))
+            graphs = wick.compiler.counters.graph_count - before
+            explained = wick.compiler.explain(function)(*(given[0] if isinstance(given[0], tuple) else given[:1]))
+            if breaks is not None:
+                self.assertEqual(explained.graph_break_count, breaks, str(explained))
+                if breaks == 0:
+                    self.assertEqual(graphs, 1)
+
+    def same(self, got, expected):
+        self.assertIs(type(got), type(expected))
+        if isinstance(got, (tuple, list)):
+            self.assertEqual(len(got), len(expected))
+            for a, b in zip(got, expected):
+                self.same(a, b)
+        elif hasattr(got, "shape"):
+            self.assertEqual((got.shape, got.dtype, got.stride()), (expected.shape, expected.dtype, expected.stride()))
+            self.assertEqual(got.requires_grad, expected.requires_grad)
+            self.assertEqual(got.tolist(), expected.tolist())
+        else:
+            self.assertEqual(got, expected)
+
+    def numbers(self, *values):
+        return self.torch.tensor([float(v) for v in values])
+
+    def test_both_sides_are_in_one_graph(self):
+        def f(x):
+            if x.sum() > 0:
+                y = x * 2 + 1
+            else:
+                y = x - 3
+            return y * x
+
+        self.check(f, self.numbers(1, 2), self.numbers(-1, -2), self.numbers(0, 0))
+        text = str(wick.compiler.explain(f)(self.numbers(1, 2)).graphs[0])
+        self.assertIn("prim::If", text)
+
+    def test_a_side_may_leave_all_as_it_is(self):
+        def f(x, y):
+            if (x > 0).all():
+                y = y * 2
+            return x + y
+
+        self.check(f, (self.numbers(1, 2), self.numbers(3, 4)), (self.numbers(-1, 2), self.numbers(3, 4)))
+
+    def test_both_sides_return(self):
+        def f(x):
+            if x.mean() > 1:
+                return x.sin(), x
+            y = x * x
+            if y.mean() > 0.5:
+                return y.cos(), x
+            return y + 1, x
+
+        self.check(f, self.numbers(1, 2), self.numbers(0.9, 0.9), self.numbers(0.1, 0.2))
+
+    def test_conditions_are_joined(self):
+        torch = self.torch
+
+        def f(x, y):
+            if x.sum() > 0 and y.sum() > 0:
+                z = x + y
+            elif not (x.sum() > 0) or y.sum() > 5:
+                z = x - y
+            else:
+                z = x * y
+            return torch.relu(z) if z.sum() > 0 else -z
+
+        signs = [(a, b) for a in (-1, 1) for b in (-1, 1)]
+        self.check(f, *[(self.numbers(a, 2 * a), self.numbers(b, 3 * b)) for a, b in signs], breaks=None)
+
+    def test_values_of_expressions(self):
+        def f(x):
+            y = (x + 1 if x.sum() > 0 else x - 1) * 2
+            return y, (y * 3 if y.max() > 5 else y * 4)
+
+        self.check(f, self.numbers(1, 2), self.numbers(-1, 2), self.numbers(-5, 2))
+
+    def test_functions_that_are_called_branch(self):
+        def inner(x, k):
+            if x.max() > k:
+                return x / k
+            return x * k
+
+        def f(x):
+            y = inner(x, 3.0)
+            return inner(y, 2.0) + y
+
+        self.check(f, self.numbers(1, 2), self.numbers(1, 7), self.numbers(1, 60))
+
+    def test_continue_in_a_loop_over_numbers(self):
+        def f(x):
+            total = x
+            for i in range(4):
+                if total.sum() > 3 * i:
+                    total = total + i
+                    continue
+                total = total * 2
+            return total
+
+        self.check(f, self.numbers(1, 2), self.numbers(-4, 1), self.numbers(0, 0.5))
+
+    def test_gradients(self):
+        def f(x, w):
+            y = x * w
+            if y.sum() > 0:
+                y = y * y + w
+            else:
+                y = (y * x).exp()
+            return y * 2
+
+        compiled = wick.compile(f, fullgraph=True)
+        for sign in (1, -1, 1):
+            results = []
+            for function in (f, compiled):
+                x = self.numbers(1, 2).requires_grad_()
+                w = self.numbers(sign, sign * 0.5).requires_grad_()
+                out = function(x, w)
+                out.sum().backward()
+                results.append((out.detach(), x.grad, w.grad))
+            self.same(results[0], results[1])
+
+    def test_a_side_without_gradients_breaks(self):
+        def f(x, w):
+            if x.sum() > 0:
+                y = x * w
+            else:
+                y = x + 1
+            return y * 2
+
+        def run(function, sign):
+            w = self.numbers(3, 4).requires_grad_()
+            out = function(self.numbers(sign, sign), w)
+            if out.requires_grad:
+                out.sum().backward()
+            return out.detach(), out.requires_grad, w.grad if sign > 0 else None
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1, -1):
+            self.same(run(compiled, sign), run(f, sign))
+
+    def test_which_tensor_it_is(self):
+        def f(x):
+            y = x
+            if x.sum() > 0:
+                y = x * 2
+            return y
+
+        for backend in ("wick", "eager"):
+            compiled = wick.compile(f, backend=backend, fullgraph=True)
+            for _ in range(2):
+                positive, negative = self.numbers(1, 2), self.numbers(-1, -2)
+                self.assertIsNot(compiled(positive), positive)
+                self.assertIs(compiled(negative), negative)
+
+    def test_which_result_it_is(self):
+        def f(x):
+            y = x + 1
+            z = x * 2 if x.sum() > 0 else y
+            return y, z
+
+        compiled = wick.compile(f, fullgraph=True)
+        for _ in range(2):
+            y, z = compiled(self.numbers(1, 2))
+            self.assertIsNot(y, z)
+            y, z = compiled(self.numbers(-1, -2))
+            self.assertIs(y, z)
+            self.same((y, z), f(self.numbers(-1, -2)))
+
+    def test_identity_inside(self):
+        def f(x):
+            y = x
+            if x.sum() > 0:
+                y = x * 2
+            return (y is x), y + 1
+
+        self.check(f, self.numbers(1, 2), self.numbers(-1, -2), breaks=None)
+
+    def test_writes_to_what_may_be_the_input(self):
+        def f(x):
+            y = x
+            if x.sum() > 0:
+                y = x * 2
+            y.add_(10)
+            return x + 0, y + 0
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1, -1):
+            a, b = self.numbers(sign, 2 * sign), self.numbers(sign, 2 * sign)
+            self.same(compiled(a), f(b))
+            self.same(a, b)
+            self.assertEqual(a._version, b._version)
+
+    def test_sides_that_write(self):
+        def f(x, y):
+            if x.sum() > 0:
+                y.add_(1)
+            return x + y
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1):
+            a, b = self.numbers(3, 4), self.numbers(3, 4)
+            self.same(compiled(self.numbers(sign, 0), a), f(self.numbers(sign, 0), b))
+            self.same(a, b)
+
+    def test_sides_that_do_more(self):
+        seen = []
+
+        def f(x, log):
+            k = 1
+            if x.sum() > 0:
+                log.append("positive")
+                seen.append(1)
+                k = 2
+            return x * k
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1):
+            a, b = [], []
+            self.same(compiled(self.numbers(sign, 0), a), f(self.numbers(sign, 0), b))
+            self.assertEqual(a, b)
+        self.assertEqual(len(seen), 4)
+
+    def test_sides_that_raise(self):
+        def f(x):
+            if x.sum() < 0:
+                raise ValueError("negative")
+            return x.sqrt()
+
+        compiled = wick.compile(f)
+        for _ in range(2):
+            self.same(compiled(self.numbers(4, 9)), self.numbers(2, 3))
+            with self.assertRaisesRegex(ValueError, "negative"):
+                compiled(self.numbers(-4, 9 - 6))
+
+    def test_iterators_are_not_shared_by_sides(self):
+        def f(x):
+            numbers = iter([1, 2, 3, 4])
+            if x.sum() > 0:
+                x = x * next(numbers)
+            return x + next(numbers)
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1):
+            self.same(compiled(self.numbers(sign, 0)), f(self.numbers(sign, 0)))
+
+    def test_break_in_a_loop(self):
+        def f(x):
+            for i in range(6):
+                x = x * 2
+                if x.sum() > 20:
+                    break
+            return x, i
+
+        self.check(f, self.numbers(1, 2), self.numbers(5, 20), self.numbers(0, 0), breaks=None)
+
+    def test_tuples(self):
+        def f(x):
+            if x.sum() > 0:
+                pair = x + 1, x + 2
+            else:
+                pair = x - 1, x - 2
+            a, b = pair
+            return a * b, pair
+
+        self.check(f, self.numbers(1, 2), self.numbers(-1, -2))
+
+    def test_a_condition_of_several_elements_raises(self):
+        def f(x):
+            if x > 0:
+                return x
+            return -x
+
+        for function in (f, wick.compile(f)):
+            with self.assertRaises(RuntimeError):
+                function(self.numbers(1, 2))
+
+    def test_random_numbers(self):
+        torch = self.torch
+
+        def f(x):
+            if x.sum() > 0:
+                y = x + torch.rand(2)
+            else:
+                y = x * torch.rand(2) * torch.rand(2)
+            return y + torch.rand(2)
+
+        compiled = wick.compile(f)
+        for sign in (1, -1, 1):
+            torch.manual_seed(3)
+            expected = f(self.numbers(sign, 0)), torch.rand(1)
+            torch.manual_seed(3)
+            self.same((compiled(self.numbers(sign, 0)), torch.rand(1)), expected)
+
+
+
+
+class WhileLoops:
+    setUp, check, same, numbers = Branches.setUp, Branches.check, Branches.same, Branches.numbers
+
+    def test_tensors_change(self):
+        def f(x):
+            count = x * 0
+            while x.sum() > 1:
+                x = x / 2
+                count = count + 1
+            return x * 3, count
+
+        self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), self.numbers(1, 1))
+        text = str(wick.compiler.explain(f)(self.numbers(100, 2)).graphs[0])
+        self.assertIn("prim::Loop", text)
+
+    def test_gradients(self):
+        def f(x, w):
+            y = x * w
+            while y.sum() < 50:
+                y = y * w + x
+            return y
+
+        compiled = wick.compile(f, fullgraph=True)
+        for start in (1, 30, 100):
+            results = []
+            for function in (f, compiled):
+                x = self.numbers(start, start).requires_grad_()
+                w = self.numbers(1.5, 2).requires_grad_()
+                out = function(x, w) * 1
+                out.sum().backward()
+                results.append((out.detach(), x.grad, w.grad))
+            self.same(results[0], results[1])
+
+    def test_branches_within(self):
+        def f(x):
+            while x.abs().sum() > 1:
+                if x.sum() > 0:
+                    x = x - 1
+                else:
+                    x = x / 2
+            return x + 0
+
+        self.check(f, self.numbers(3, 2), self.numbers(-3, 0.5), self.numbers(0, 0))
+
+    def test_loops_within(self):
+        def f(x):
+            y = x * 1
+            while y.sum() < 100:
+                z = y
+                while z.sum() < 10:
+                    z = z + 1
+                y = y + z
+            return y + x
+
+        self.check(f, self.numbers(3, 2), self.numbers(200, 2), self.numbers(30, 2))
+
+    def test_numbers_that_change_break(self):
+        def f(x):
+            steps = 0
+            while x.sum() > 1:
+                x = x / 2
+                steps += 1
+            return x * 3, steps
+
+        self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), breaks=None)
+
+    def test_leaving_from_within_breaks(self):
+        def f(x):
+            while True:
+                x = x / 2
+                if x.sum() < 1:
+                    break
+                x = x - 0.1
+            return x
+
+        self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), breaks=None)
+
+    def test_shapes_that_change_break(self):
+        torch = self.torch
+
+        def f(x):
+            while x.sum() < 10:
+                x = torch.cat([x, x])
+            return x
+
+        self.check(f, self.numbers(3, 2), self.numbers(30, 2), breaks=None)
+
+
+for kind in in_both(Branches) + in_both(WhileLoops):
+    globals()[kind.__name__] = kind
+del Branches, WhileLoops, kind
+
+if __name__ == "__main__":
+    unittest.main()
