@@ -389,9 +389,12 @@ bool anyRequiresGradient(const Operator& op, const IValue* args, size_t num_args
 // as a whole would not be recorded.
 void callOthers(const Operator& op, IValue* args, size_t num_args, IValue* results,
                 size_t num_results, uint64_t borrowed) {
+  const auto hasKernelsOfItsOwn = [&] {
+    const auto device = deviceOfArguments(op, args, num_args);
+    return device == DeviceType::CUDA || device == DeviceType::Meta;
+  };
   const bool in_parts = kindsInUse() && gradEnabled() && op.form() == Operator::Form::Base &&
-                        op.writtenArguments() == 0 &&
-                        deviceOfArguments(op, args, num_args) == DeviceType::CUDA &&
+                        op.writtenArguments() == 0 && hasKernelsOfItsOwn() &&
                         anyRequiresGradient(op, args, num_args);
   if (!in_parts) return op.callKernel(args, num_args, results, num_results, borrowed);
   CallFrame frame{args, num_args, results, num_results, &op, borrowed};

@@ -340,14 +340,21 @@ bool Node::hasSideEffects() const {
 bool Node::isNondeterministic() const {
   const Operator* op = maybeOperator();
   if (!op || !op->has(kNondeterministic)) return false;
-  // Attention draws for its dropout alone, and a new tensor is a leaf when it is asked for: most programs want neither.
+  // Attention and recurrent layers draw for their dropout alone, and a new tensor is a leaf when it is asked for: most
+  // programs want neither.
   const std::vector<Argument>& arguments = op->schema().arguments();
+  bool drops = false;
   for (size_t i = 0; i < arguments.size() && i < inputs().size(); ++i) {
-    const bool is_dropout = arguments[i].name == "dropout_p";
-    if (!is_dropout && arguments[i].name != "requires_grad") continue;
+    const std::string& name = arguments[i].name;
+    const bool is_rate = name == "dropout_p" || name == "dropout";
+    drops |= is_rate;
+    if (!is_rate && !(drops && name == "train") && name != "requires_grad") continue;
     const std::optional<IValue> asked = constantOf(inputs()[i]);
-    return !asked || (is_dropout ? !asked->isDouble() || asked->toDouble() != 0
-                                 : !asked->isBool() || asked->toBool());
+    if (!asked) continue;
+    if (is_rate ? asked->isDouble() && asked->toDouble() == 0
+                : asked->isBool() && !asked->toBool()) {
+      return false;
+    }
   }
   return true;
 }

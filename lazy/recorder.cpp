@@ -84,14 +84,24 @@ bool hasHistory(const IValue& v) {
   return v.isList() && std::ranges::any_of(v.elements(), hasHistory);
 }
 
-Way findWay(const Operator& op) {
+// Returns whether a call draws random numbers. Some operators do for a dropout alone.
+bool draws(const Operator& op, std::span<const IValue> args) {
+  if (!op.has(kNondeterministic)) return false;
+  const auto rate = op.schema().argumentIndex("dropout"),
+             train = op.schema().argumentIndex("train");
+  if (!rate || *rate >= args.size()) return true;
+  const bool off = args[*rate].isDouble() && args[*rate].toDouble() == 0;
+  const bool idle =
+      train && *train < args.size() && args[*train].isBool() && !args[*train].toBool();
+  return !off && !idle;
+}
+
+Way findWay(const Operator& op, bool draws) {
   const bool neutral = isDeviceNeutral(op);
   if (findDeviceKernel(op, kLazy)) return Way::Direct;
   if (op.form() != Operator::Form::Base) {
     if (op.form() == Operator::Form::Inplace && neutral && isFill(op)) return Way::Direct;
-    return op.has(kNondeterministic) || op.has(kSideEffects) || !givesOnlyTensors(op)
-               ? Way::Immediate
-               : Way::Recorded;
+    return draws || op.has(kSideEffects) || !givesOnlyTensors(op) ? Way::Immediate : Way::Recorded;
   }
   if (op.makesViews()) return isConjugate(op) ? Way::Recorded : Way::View;
   if (neutral && (joinsDevices(op) || op.has(kChangesMetadata) || op.has(kAnyKind) ||
@@ -99,14 +109,14 @@ Way findWay(const Operator& op) {
     return Way::Direct;
   }
   const bool acts = op.has(kSideEffects) && !hasRecordedEffects(op);
-  if (acts || op.has(kNondeterministic) || !givesOnlyTensors(op)) {
+  if (acts || draws || !givesOnlyTensors(op)) {
     return Way::Immediate;
   }
   return Way::Recorded;
 }
 
 struct Ways {
-  Way usually;
+  Way usually, drawing;
   bool of_others;  // its gradient is that of the operators that its kernel calls
 };
 // Operators live as long as the process. Synchronized by mutex().
@@ -117,12 +127,13 @@ Way wayOf(const Operator& op, std::span<const IValue> args) {
     const bool of_others = op.form() == Operator::Form::Base &&
                            autograd::ruleOf(op).kind() == autograd::Rule::Kind::Others &&
                            (op.writtenArguments() == 0 || isDeviceNeutral(op));
-    at = known.emplace(&op, Ways{findWay(op), of_others}).first;
+    at = known.emplace(&op, Ways{findWay(op, false), findWay(op, true), of_others}).first;
   }
   const Ways& ways = at->second;
-  const bool made_of_others = ways.of_others && ways.usually != Way::View && gradEnabled() &&
+  const Way usually = draws(op, args) ? ways.drawing : ways.usually;
+  const bool made_of_others = ways.of_others && usually != Way::View && gradEnabled() &&
                               std::ranges::any_of(args, hasHistory);
-  return made_of_others ? Way::Direct : ways.usually;
+  return made_of_others ? Way::Direct : usually;
 }
 
 thread_local const char* cause = nullptr;

@@ -1,6 +1,8 @@
 // Results of operators that the device "meta" has no kernel for, found by running them on zeros.
 #pragma once
 
+#include <span>
+
 #include "ir/device_kernels.h"
 
 namespace wick::lazy {
@@ -25,5 +27,8 @@ class ZeroResultsScope {
 // Computes the results of a call in that way. Returns false where it cannot. Throws what the operator
 // throws. Within a ZeroResultsScope.
 bool computeOnTwins(CallFrame& frame);
+// Lets results that were computed so depend on all arguments that require a gradient. RuntimeError for
+// results that cannot be replaced.
+void connectResults(std::span<const IValue> arguments, std::span<IValue> results);
 
 }  // namespace wick::lazy

@@ -198,6 +198,7 @@ void FakeLayer::call(const LayerCall& call) {
     std::vector<IValue> arguments = given;
     CallFrame frame{arguments.data(), arguments.size(), call.results, call.num_results, &call.op};
     if (call.op.writtenArguments() != 0 || !lazy::computeOnTwins(frame)) throw;
+    lazy::connectResults(given, {call.results, call.num_results});
   }
 }
 

@@ -183,6 +183,21 @@ void TorchLibrary::addMethods() {
     counterparts_.emplace(found, Counterpart{"", text, false, {}});
     kept_.push_back(Object::share(found));
   }
+  // Methods in C++ that are called by those in Python.
+  PyTypeObject* const base = tensor_type->tp_base;
+  const Object below = Object::checked(PyObject_Dir(reinterpret_cast<PyObject*>(base)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(below.get()); ++i) {
+    PyObject* const name = PyList_GET_ITEM(below.get(), i);
+    PyObject* const found = capture::findTypeItem(base, name);
+    const char* const text = PyUnicode_AsUTF8(name);
+    if (!found || !isFunction(found) || callees_.count(found) != 0 ||
+        std::string_view(text).starts_with("__")) {
+      continue;
+    }
+    if (!counterparts_.emplace(found, Counterpart{"torch.ops.aten", text, false, {}}).second)
+      continue;
+    kept_.push_back(Object::share(found));
+  }
 }
 
 void TorchLibrary::addCallees(PyObject* module) {

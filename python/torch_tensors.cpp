@@ -339,7 +339,12 @@ class TorchTensors : public capture::World {
     }
     return std::make_shared<TorchGuard>(library_, tensor, sizes);
   }
-  std::vector<int64_t> sizesOf(PyObject* tensor) const override { return sizesOfTorch(tensor); }
+  std::vector<int64_t> sizesOf(PyObject* tensor) const override {
+    if (!library_.isPlainTensorType(Py_TYPE(tensor))) {
+      breakGraph(fmt::format("a tensor of the class {}", Py_TYPE(tensor)->tp_name));
+    }
+    return sizesOfTorch(tensor);
+  }
   bool isParameter(PyObject* tensor) const override {
     return Py_TYPE(tensor) != library_.tensor_type;
   }

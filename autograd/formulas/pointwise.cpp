@@ -129,8 +129,11 @@ def spread_weight(weight: Tensor, self: Tensor) -> Tensor:
     {"rrelu_made", R"(
 def rrelu_made(self: Tensor, lower: number, upper: number, training: bool) -> Tensor:
     if training:
-        slope = torch.empty_like(self).uniform_(float(lower), float(upper))
-        return torch.where(self < 0, self * slope, self)
+        # Draws the factors, which are 1 for positive elements.
+        noise = torch.zeros_like(self)
+        with torch.no_grad():
+            torch.ops.aten.rrelu_with_noise(self.detach(), noise, lower, upper, True)
+        return self * noise
     return torch.nn.functional.leaky_relu(self, (float(lower) + float(upper)) / 2)
 )"},
     {"sinc_gradient", R"(

@@ -106,6 +106,13 @@ Object DictVariable::keyOf(Capture& capture, Variable* key) {
       !isConstant(found.get())) {
     capture.guards.add(key->source, {Check::Kind::kIdentity, found, 0, {}});
   }
+  // The keys of a dict that exists must be known before an id is looked up.
+  if (dynamic_cast<IdVariable*>(key) && object) readAll(capture);
+  const bool compares = dynamic_cast<IdVariable*>(key) || (holds_ids_ && PyLong_Check(found.get()));
+  for (size_t i = 0; compares && i < entries_.size(); ++i) {
+    const Entry& each = entries_[i];
+    if (each.value) checkIds(key, found.get(), each.key_variable, each.key.get());
+  }
   return found;
 }
 
@@ -161,6 +168,7 @@ DictVariable::Entry* DictVariable::entryOf(PyObject* key) {
 
 DictVariable::Entry& DictVariable::add(PyObject* key, Variable* key_variable, Variable* value,
                                        int64_t order) {
+  holds_ids_ |= dynamic_cast<IdVariable*>(key_variable) != nullptr;
   if (!index_) index_ = Object::checked(PyDict_New());
   const Object number = Object::checked(PyLong_FromSize_t(entries_.size()));
   if (PyDict_SetItem(index_.get(), key, number.get()) < 0) throw PythonError();

@@ -80,6 +80,7 @@ class DictVariable : public Variable {
   std::vector<Entry> entries_;
   Object index_;  // dict: key -> number of the entry
   bool complete_ = false;
+  bool holds_ids_ = false;  // an id was a key
   int64_t next_order_ = 0;
   int64_t first_order_ = 0;
   int64_t changes_ = 0;

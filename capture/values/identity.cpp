@@ -11,6 +11,16 @@ int IdVariable::build(Builder& builder) {
   return builder.make(StepKind::kCall, {builder.constant(builtinNamed("id")), builder.build(of_)});
 }
 
+void checkIds(const Variable* key, PyObject* object, const Variable* known,
+              PyObject* known_object) {
+  const bool is_id = dynamic_cast<const IdVariable*>(key);
+  const bool known_id = dynamic_cast<const IdVariable*>(known);
+  if ((is_id && !known_id && PyLong_Check(known_object)) ||
+      (known_id && !is_id && PyLong_Check(object))) {
+    breakGraph("an id is looked up among numbers");
+  }
+}
+
 Variable* idOf(Capture& capture, Variable* variable) {
   capture.use(variable);
   if (auto* const tensor = dynamic_cast<TensorVariable*>(variable); tensor && tensor->joined) {

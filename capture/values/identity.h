@@ -19,6 +19,9 @@ class IdVariable : public Variable {
   Variable* of_;
 };
 
+// Breaks the graph if the key and a known one are an id and a number: nobody knows whether they are equal.
+void checkIds(const Variable* key, PyObject* object, const Variable* known, PyObject* known_object);
+
 // Returns the id of the variable's object, one variable for each.
 Variable* idOf(Capture& capture, Variable* variable);
 

@@ -10,6 +10,7 @@
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
 #include "capture/values/dict.h"
+#include "capture/values/identity.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 
@@ -120,7 +121,7 @@ void SetVariable::checkOrder() const {
 }
 
 void SetVariable::add(Capture& capture, Variable* element) {
-  const Object key = keyObject(capture, element);
+  const Object key = keyFor(capture, element);
   if (!isConstant(key.get())) objects_.try_emplace(key.get(), element);
   change(capture, {"add", {key}, objects_});
   if (PySet_Add(keys_.get(), key.get()) < 0) throw PythonError();
@@ -146,10 +147,24 @@ Variable* SetVariable::iterate(Capture& capture) {
       Object::checked(PyObject_GetIter(orderOf(keys_.get()).get())));
 }
 
+Object SetVariable::keyFor(Capture& capture, Variable* element) const {
+  Object key = keyObject(capture, element);
+  if (PyLong_Check(key.get())) {
+    for (const auto& [object, known] : objects_) checkIds(element, key.get(), known, object);
+  }
+  if (!dynamic_cast<IdVariable*>(element)) return key;
+  const Object elements = orderOf(keys_.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(elements.get()); ++i) {
+    PyObject* const known = PyTuple_GET_ITEM(elements.get(), i);
+    if (objects_.count(known) == 0) checkIds(element, key.get(), nullptr, known);
+  }
+  return key;
+}
+
 bool SetVariable::contains(Capture& capture, Variable* element) {
   // A set is looked up as the frozenset that is equal.
   if (element->type() == &PySet_Type) breakGraph("a search for a set in a set");
-  const Object key = keyObject(capture, element);
+  const Object key = keyFor(capture, element);
   return capture.concretely([&] {
     const int found = PySet_Contains(keys_.get(), key.get());
     if (found < 0) throw PythonError();
@@ -185,7 +200,7 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
     auto* other = dynamic_cast<SetVariable*>(each);
     if (of_element) {
       if (other) breakGraph(fmt::format("{}.{}() of a set", type_->tp_name, name));
-      kept.push_back(keyObject(capture, each));
+      kept.push_back(keyFor(capture, each));
       if (!isConstant(kept.back().get())) all.try_emplace(kept.back().get(), each);
     } else if (other) {
       kept.push_back(other->keys_);
@@ -194,7 +209,7 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
       // The elements are taken in their order, as those of any iterable.
       Object list = Object::checked(PyList_New(0));
       for (Variable* element : elementsOf(capture, each)) {
-        const Object key = keyObject(capture, element);
+        const Object key = keyFor(capture, element);
         if (!isConstant(key.get())) all.try_emplace(key.get(), element);
         if (PyList_Append(list.get(), key.get()) < 0) throw PythonError();
       }

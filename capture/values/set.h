@@ -46,6 +46,8 @@ class SetVariable : public Variable {
   static int buildKey(Builder& builder, PyObject* key, const Objects& objects);
   static std::vector<int> buildKeys(Builder& builder, PyObject* keys, const Objects& objects);
   // Returns a new set with the keys, which `objects` may hold.
+  // Returns the key for an element. Breaks the graph where nobody knows whether it is there.
+  Object keyFor(Capture& capture, Variable* element) const;
   SetVariable* wrap(Capture& capture, Object keys, const Objects& objects) const;
 
   PyTypeObject* type_;

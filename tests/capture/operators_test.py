@@ -40,7 +40,7 @@ F.margin_ranking_loss(a[:, 0], b[:, 0], s)
 F.multi_margin_loss(a, k)
 F.multilabel_margin_loss(a, t.zeros(4, 5, dtype=t.long))
 F.multilabel_soft_margin_loss(a, (q > 0.5).float())
-F.soft_margin_loss(a, t.sign(b))
+F.soft_margin_loss(a, t.sign(q - 0.5))
 F.cosine_embedding_loss(a, b, s)
 F.triplet_margin_loss(a, b, a + b)
 F.ctc_loss(t.stack([a, b]).log_softmax(2).transpose(0, 1), k.view(2, 2) % 4 + 1, t.tensor([4, 4]), t.tensor([2, 2]))
@@ -166,6 +166,39 @@ class Operators:
                 wick.compiler.reset()
                 explained = wick.compiler.explain(self.function_of(line))()
                 self.assertEqual((explained.graph_count, explained.break_reasons), (1, []))
+
+    def gradients_of(self, function):
+        """The results' gradients for a, b and i, where there are any; the text of an error otherwise."""
+        leaves = [self.given[name] for name in "abi"]
+        for leaf in leaves:
+            leaf.grad = None
+        results = [r for r in self.run_seeded(function) if r.requires_grad]
+        if not results:
+            return []
+        try:
+            sum((r.abs() * r.abs()).sum() for r in results).backward()
+        except RuntimeError as error:
+            return [type(error)]
+        return [leaf.grad for leaf in leaves]
+
+    def test_gradients(self):
+        for name in "abi":
+            self.given[name].requires_grad_()
+        for name in "pq":
+            self.given[name] = self.given["ab"["pq".index(name)]].sigmoid().detach()
+        for line in CALLS.strip().splitlines():
+            with self.subTest(call=line):
+                plain = self.function_of(line)
+                expected = self.gradients_of(plain)
+                wick.compiler.reset()
+                got = self.gradients_of(wick.compile(plain))
+                self.assertEqual([g is None for g in got], [g is None for g in expected])
+                for x, y in zip(got, expected):
+                    if y is None or isinstance(y, type):
+                        continue
+                    self.assertEqual((x.shape, x.dtype), (y.shape, y.dtype))
+                    scale = max(1.0, y.double().abs().max().item())
+                    self.assertLess((x.double() - y.double()).abs().max().item(), 1e-4 * scale)
 
     def test_breaks(self):
         for line in BREAKS.strip().splitlines():

@@ -336,3 +336,31 @@ def bisect_and_heap(x, items):
     for n in (3, 1, 2):
         heapq.heappush(heap, n)
     return x * bisect.bisect(items, 5), heapq.heappop(heap), heap, heapq.nlargest(2, items)
+
+
+@program(lambda: ([torch.randn(3), torch.randn(3)],), graphs=None, breaks="copies are kept by the ids of their originals")
+def copies_with_one_memo(tensors):
+    memo = {}
+    first = copy.deepcopy(tensors[0], memo)
+    second = copy.deepcopy(tensors[1], memo)
+    return first + 1, second, first is second
+
+
+@program(given((3,)), graphs=None, breaks="an id is looked up in a dict that exists")
+def ids_in_a_dict_that_exists(x):
+    seen = {id(x): [0]}
+    print(len(seen))
+    for value in (x, seen, x):
+        if id(value) in seen:
+            seen[id(value)].append(1)
+        else:
+            seen[id(value)] = [0]
+    return x + 1, id(x) in seen, sorted(seen.values(), key=len)
+
+
+@program(given((3,)), graphs=None, breaks="an id is looked up among numbers")
+def ids_among_numbers(x):
+    numbers = {1, 2}
+    numbers.add(id(x))
+    print(len(numbers))
+    return id(x) in numbers, x + 1, len(numbers), 2 in numbers
