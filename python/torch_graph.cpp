@@ -98,6 +98,25 @@ class TorchGraph : public capture::CapturedGraph {
     return torchView(torchTensor(*record_->library, whole).get(), result, offset);
   }
 
+  // Calls the function again that gives a result as one of several views, unless it is there.
+  void addPart(const TorchCallState& call, size_t index, std::vector<Object>& made) const {
+    if (made[index]) return;
+    const TorchPart& part = record_->parts.at(index);
+    if (!part.of_input) addPart(call, part.base, made);
+    const TorchGradMode on(*record_->library, true);
+    std::vector<PyObject*> arguments{part.of_input ? call.input(part.base) : made[part.base].get()};
+    for (size_t i = 1; i < part.call.arguments.size(); ++i) {
+      arguments.push_back(part.call.arguments[i].get());
+    }
+    const Object given =
+        capture::callPlainly(part.call.function.get(), arguments, part.call.names.get());
+    const Object all = Object::checked(PySequence_Fast(given.get(), "views are no sequence"));
+    if (part.index >= PySequence_Fast_GET_SIZE(all.get())) {
+      throw InternalError(__FILE__, __LINE__, "a function gives fewer views than it did");
+    }
+    made[index] = Object::share(PySequence_Fast_GET_ITEM(all.get(), part.index));
+  }
+
   // Finds results that are an input or another result itself, where a branch decides that.
   void identify(const TorchCallState& call, std::vector<Object>& made) const {
     const std::vector<bool>& joined = record_->script.joined;
@@ -125,9 +144,13 @@ class TorchGraph : public capture::CapturedGraph {
       made[i] = newTensor(call.results[i]);
     }
     if (!record_->script.joined.empty()) identify(call, made);
+    const auto isPart = [&](size_t i) {
+      return record_->parts.count(i) != 0 && call.needsGradient(i);
+    };
     for (size_t i = 0; i < count; ++i) {
-      if (!made[i]) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
+      if (!made[i] && !isPart(i)) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
     }
+    for (size_t i = 0; i < count; ++i) addPart(call, i, made);
     made.resize(record_->num_results);
     for (Object& each : made) outputs.push_back(std::move(each));
   }

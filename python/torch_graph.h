@@ -51,6 +51,15 @@ struct TorchControl {
   std::vector<capture::Object> results;
 };
 
+// A result that a function gave as one of several views of its first argument: PyTorch forbids writes
+// to those that require a gradient, so the function must give it again.
+struct TorchPart {
+  TorchCall call;
+  Py_ssize_t index = 0;  // in what the function gives
+  bool of_input = false;
+  size_t base = 0;  // the first argument, as an input or an output
+};
+
 // A recording, for all ways to run it.
 struct TorchRecord {
   const TorchLibrary* library = nullptr;
@@ -63,10 +72,11 @@ struct TorchRecord {
   // Numbers in these calls that stand for expressions of open sizes.
   std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers;
   capture::SizeTable sizes;
-  DType dtype = DType::Float;              // the default one
-  bool grad_mode = true;                   // at the start
-  std::vector<bool> unrecorded;            // for each output: a view that has no history of its own
-  std::vector<TorchComponent> components;  // empty where no output requires a gradient
+  DType dtype = DType::Float;    // the default one
+  bool grad_mode = true;         // at the start
+  std::vector<bool> unrecorded;  // for each output: a view that has no history of its own
+  std::unordered_map<size_t, TorchPart> parts;  // by output
+  std::vector<TorchComponent> components;       // empty where no output requires a gradient
 };
 
 // Returns the graph, run by Wick on the memory of PyTorch's tensors.

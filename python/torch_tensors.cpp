@@ -129,6 +129,7 @@ class TorchRecording : public FakeRecording {
     const Object result = FakeRecording::call(counterpart ? counterpart : function, given, names);
     noteWrites();
     call.result = library_.fromOwn(result.get());
+    noteParts(call);
     record_.calls.push_back(std::move(call));
     return record_.calls.back().result;
   }
@@ -226,6 +227,7 @@ class TorchRecording : public FakeRecording {
     addRoots();
     std::vector<PyObject*> all;
     for (const Object& each : record_.output_fakes) all.push_back(each.get());
+    findParts();
     std::vector<Tensor> given, results;
     for (const Object& each : record_.input_fakes) given.push_back(tensorIn(each.get()));
     for (PyObject* each : outputs) results.push_back(tensorIn(each));
@@ -278,6 +280,47 @@ class TorchRecording : public FakeRecording {
     }
   }
 
+  // Notes results that are several views of the first argument.
+  void noteParts(const TorchCall& call) {
+    PyObject* const all = call.result.get();
+    if (!all || (!PyTuple_Check(all) && !PyList_CheckExact(all)) || call.arguments.empty() ||
+        !isFake(call.arguments[0].get()) || !gradMode()) {
+      return;
+    }
+    for (size_t i = 1; i < call.arguments.size(); ++i) {
+      PyObject* const other = call.arguments[i].get();
+      if (!PyLong_CheckExact(other) || numberIsOpen(other)) return;
+    }
+    const Storage& memory = storageOf(call.arguments[0]);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all); ++i) {
+      PyObject* const each = PySequence_Fast_GET_ITEM(all, i);
+      if (!isFake(each) || tensorIn(each).impl()->storage.get() != &memory) return;
+      parts_[each] = {call, i, false, 0};
+    }
+  }
+  bool numberIsOpen(PyObject* number) const { return sizeOf(number).has_value(); }
+
+  // Finds the outputs among them whose first argument is there in each call.
+  void findParts() {
+    for (size_t i = 0; i < record_.num_results; ++i) {
+      const auto part = parts_.find(record_.output_fakes[i].get());
+      if (part == parts_.end() || record_.unrecorded[i]) continue;
+      const TensorImpl* const base = tensorIn(part->second.call.arguments[0].get()).impl();
+      const auto indexIn = [&](const std::vector<Object>& fakes) {
+        return std::ranges::find_if(
+                   fakes, [&](const Object& each) { return tensorIn(each.get()).impl() == base; }) -
+               fakes.begin();
+      };
+      const auto input = static_cast<size_t>(indexIn(record_.input_fakes));
+      const auto output = static_cast<size_t>(indexIn(record_.output_fakes));
+      part->second.of_input = input < record_.input_fakes.size();
+      part->second.base = part->second.of_input ? input : output;
+      if (part->second.of_input || output < record_.output_fakes.size()) {
+        record_.parts.emplace(i, part->second);
+      }
+    }
+  }
+
   // Appends the tensors to the outputs that several outputs are views of, or one that begins elsewhere.
   void addRoots() {
     std::unordered_map<const Storage*, std::vector<Tensor>> groups;
@@ -319,8 +362,9 @@ class TorchRecording : public FakeRecording {
 
   const TorchLibrary& library_;
   TorchRecord record_;
-  std::vector<uint32_t> versions_;  // of the fakes of inputs
-  std::vector<Open> open_;          // branches and loops, outermost first
+  std::vector<uint32_t> versions_;                  // of the fakes of inputs
+  std::vector<Open> open_;                          // branches and loops, outermost first
+  std::unordered_map<PyObject*, TorchPart> parts_;  // by fake, which the calls keep
   std::unordered_map<PyObject*, PyTypeObject*> types_;
 };
 

@@ -63,6 +63,22 @@ class Tensors(unittest.TestCase):
             self.assertEqual(part.dtype, dtype)
             self.assertTrue(torch.equal(made, torch.stack([x, x])))
 
+    def test_one_of_several_views_must_not_be_written_to(self):
+        def parts(x):
+            y = x * 2
+            a, b = y.unbind()
+            c, d = x.split(1)
+            return y, a, b, c, d
+
+        for function in (parts, wick.compile(parts)):
+            x = torch.ones(2, 3, requires_grad=True)
+            y, *views = function(x)
+            for view in views:
+                with self.assertRaisesRegex(RuntimeError, "multiple views"):
+                    view.add_(1)
+            sum(v.sum() * (i + 1) for i, v in enumerate(views)).backward()
+            self.assertEqual(x.grad.tolist(), [[5.0] * 3, [8.0] * 3])
+
     def test_views_are_views(self):
         x = torch.zeros(4, requires_grad=True)
         y = x * 1
