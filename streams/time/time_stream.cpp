@@ -297,10 +297,12 @@ class TimeStream::Engine {
              "the number of iterations of the loop is not known beforehand, so it cannot run piece "
              "by piece");
     }
-    // What writes has effects, too.
-    if (!writesOwnList(*node) && (!node->blocks().empty() || node->kind() == prim::CallMethod ||
-                                  node->kind() == prim::CallFunction || node->hasSideEffects() ||
-                                  node->isNondeterministic())) {
+    // The rule of recurrent layers looks at their dropout. What writes has effects, too.
+    const FunctionSchema* const schema = node->maybeSchema();
+    const bool draws = node->isNondeterministic() && !(schema && schema->argumentIndex("dropout"));
+    if (!writesOwnList(*node) &&
+        (!node->blocks().empty() || node->kind() == prim::CallMethod ||
+         node->kind() == prim::CallFunction || node->hasSideEffects() || draws)) {
       refuse(*node, name + " has no form that runs piece by piece");
     }
     TimeArguments arguments;

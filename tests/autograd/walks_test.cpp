@@ -31,8 +31,16 @@ Ending endingOf(const std::string& source, bool graphs) {
   return made;
 }
 
+// Leaves out which of several tensors that were written to is named: the backward passes come to them
+// in their own orders.
+std::string withoutNamedTensor(std::string error) {
+  const std::string before = "has been modified by an inplace operation: ";
+  const size_t at = error.find(before);
+  return at == std::string::npos ? error : error.substr(0, at + before.size());
+}
+
 void expectSameEnding(const std::string& source, const Ending& graphs, const Ending& tape) {
-  ASSERT_EQ(graphs.error, tape.error) << source;
+  ASSERT_EQ(withoutNamedTensor(graphs.error), withoutNamedTensor(tape.error)) << source;
   if (graphs.error.empty()) expectSame(source, graphs.outcome, tape.outcome, 1e-8);
 }
 
