@@ -12,7 +12,7 @@ class ClassVariable : public Variable {
   PyTypeObject* type() const override { return Py_TYPE(object.get()); }
   void guard(Capture& capture) override;
   PyObject* constant() const override { return object.get(); }
-  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  Variable* ownAttribute(Capture& capture, PyObject* attribute) override;
   Variable* call(Capture& capture, const Arguments& given) override;
   Variable* item(Capture& capture, Variable* key) override;
   Variable* iterate(Capture& capture) override;
