@@ -13,7 +13,8 @@ namespace wick::lazy {
 // for that run on ones and unit matrices too, and must give the same. At most 16 million elements.
 // Random numbers may be drawn.
 //
-// Another thing is an operator that is composed of others and reads elements: see computeOnTwins().
+// An operator that is composed of others asks for no kernel of its own; where it reads elements,
+// computeOnTwins() finds its results.
 class ZeroResultsScope {
  public:
   ZeroResultsScope();

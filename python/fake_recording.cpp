@@ -190,13 +190,13 @@ void FakeLayer::call(const LayerCall& call) {
       call.args[i] = fakedValue(call.args[i]);
     }
   }
-  const std::vector<IValue> given(call.args, call.args + call.num_args);
+  // The kernel may take its arguments away.
+  std::vector<IValue> given(call.args, call.args + call.num_args);
   try {
     callBelow(CallLayerSlot::Lazy, call);
   } catch (const NoDataError&) {
     // An operator that is composed of others has read elements.
-    std::vector<IValue> arguments = given;
-    CallFrame frame{arguments.data(), arguments.size(), call.results, call.num_results, &call.op};
+    CallFrame frame{given.data(), given.size(), call.results, call.num_results, &call.op};
     if (call.op.writtenArguments() != 0 || !lazy::computeOnTwins(frame)) throw;
     lazy::connectResults(given, {call.results, call.num_results});
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "capture/bytecode/paths.h"
@@ -125,8 +124,9 @@ class Joining {
     if (a->constant() && b->constant()) return isSameConstant(a->constant(), b->constant());
     auto *const left = dynamic_cast<TupleVariable*>(a), *const right =
                                                             dynamic_cast<TupleVariable*>(b);
-    if (!left || !right || !isOwn(*left) || !isOwn(*right) || left->size() != right->size() ||
-        left->type() != &PyTuple_Type || right->type() != &PyTuple_Type) {
+    if (!left || !right || !capture_.isMadeInSide(*left) || !capture_.isMadeInSide(*right) ||
+        left->size() != right->size() || left->type() != &PyTuple_Type ||
+        right->type() != &PyTuple_Type) {
       return false;
     }
     for (int64_t i = 0; i < left->size(); ++i) {
@@ -162,11 +162,6 @@ class Joining {
     if (index_.emplace(std::pair{first->fake(), second->fake()}, pairs_.size()).second) {
       pairs_.emplace_back(first->fake(), second->fake());
     }
-  }
-
-  // Returns whether a side has made it.
-  bool isOwn(const Variable& variable) const {
-    return variable.number >= capture_.sides_since && !variable.source && !variable.object;
   }
 
   static bool isSameConstant(PyObject* a, PyObject* b) {

@@ -237,10 +237,9 @@ void Capture::guardType(Source* source, PyTypeObject* type) {
 }
 
 void Capture::changeInSide(const Variable& variable) const {
-  if (sides_since < 0) return;
-  if (variable.number >= sides_since && !variable.source && !variable.object) return;
-  breakGraph(fmt::format("a branch on the value of a tensor: a side changes {}",
-                         describe(variable)));
+  if (sides_since < 0 || isMadeInSide(variable)) return;
+  breakGraph(
+      fmt::format("a branch on the value of a tensor: a side changes {}", describe(variable)));
 }
 
 void Capture::modify(Variable* variable) {

@@ -156,6 +156,10 @@ class Capture {
   std::vector<std::pair<const EvalFrame*, int>> open_branches;
   // The first variable of the innermost one's side, -1 outside of all.
   int64_t sides_since = -1;
+  // Returns whether the side that is evaluated has made the object.
+  bool isMadeInSide(const Variable& variable) const {
+    return variable.number >= sides_since && !variable.source && !variable.object;
+  }
   // Breaks the graph if a side of a branch would change an object that others see.
   void changeInSide(const Variable& variable) const;
 

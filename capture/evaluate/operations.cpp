@@ -297,11 +297,9 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (left == right) return true;
-  for (Variable* each : {left, right}) {
-    auto* const tensor = dynamic_cast<TensorVariable*>(each);
-    if (tensor && tensor->joined && dynamic_cast<TensorVariable*>(each == left ? right : left)) {
-      breakGraph("the identity of a tensor that a branch on elements decides");
-    }
+  if (dynamic_cast<TensorVariable*>(left) && dynamic_cast<TensorVariable*>(right)) {
+    checkIdentity(*left);
+    checkIdentity(*right);
   }
   // An open size is an int.
   for (Variable* each : {left, right}) {

@@ -14,7 +14,6 @@
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
-#include "capture/values/tensor.h"
 
 namespace wick::capture {
 namespace {
@@ -81,9 +80,7 @@ Object keyObject(Capture& capture, Variable* key) {
   if (hash != PyBaseObject_Type.tp_hash && !capture.world.isTensorType(key->type())) {
     breakGraph(fmt::format("{} is a key", describe(*key)));
   }
-  if (auto* const tensor = dynamic_cast<TensorVariable*>(key); tensor && tensor->joined) {
-    breakGraph("the identity of a tensor that a branch on elements decides");
-  }
+  checkIdentity(*key);
   // Objects that are several keys now must not be one object in another call.
   if (key->source) capture.guards.addDistinct(key->source);
   if (key->object) return key->object;

@@ -21,11 +21,16 @@ void checkIds(const Variable* key, PyObject* object, const Variable* known,
   }
 }
 
-Variable* idOf(Capture& capture, Variable* variable) {
-  capture.use(variable);
-  if (auto* const tensor = dynamic_cast<TensorVariable*>(variable); tensor && tensor->joined) {
+void checkIdentity(const Variable& variable) {
+  const auto* const tensor = dynamic_cast<const TensorVariable*>(&variable);
+  if (tensor && tensor->joined) {
     breakGraph("the identity of a tensor that a branch on elements decides");
   }
+}
+
+Variable* idOf(Capture& capture, Variable* variable) {
+  capture.use(variable);
+  checkIdentity(*variable);
   if (!variable->id) {
     // Objects that are several now must not be one object in another call.
     if (variable->source && !variable->constant()) capture.guards.addDistinct(variable->source);

@@ -22,6 +22,9 @@ class IdVariable : public Variable {
 // Breaks the graph if the key and a known one are an id and a number: nobody knows whether they are equal.
 void checkIds(const Variable* key, PyObject* object, const Variable* known, PyObject* known_object);
 
+// Breaks the graph for a tensor that a branch on elements decides: it may be another one or its own.
+void checkIdentity(const Variable& variable);
+
 // Returns the id of the variable's object, one variable for each.
 Variable* idOf(Capture& capture, Variable* variable);
 

@@ -297,7 +297,7 @@ class TimeStream::Engine {
              "the number of iterations of the loop is not known beforehand, so it cannot run piece "
              "by piece");
     }
-    // The rule of recurrent layers looks at their dropout. What writes has effects, too.
+    // Recurrent layers draw for their dropout alone, which their own rule refuses.
     const FunctionSchema* const schema = node->maybeSchema();
     const bool draws = node->isNondeterministic() && !(schema && schema->argumentIndex("dropout"));
     if (!writesOwnList(*node) &&
