@@ -45,7 +45,8 @@ step_pytorch() {
   packages python3-torch &&
     /usr/bin/python3 tests/scripts/record.py --check &&
     bazel test --nocache_test_results //tests/training:training_test //tests/python:all //tests/capture:all &&
-    bazel build //tests/strangers:write_modules && /usr/bin/python3 tests/strangers/with_pytorch.py --count 300
+    bazel build //tests/strangers:write_modules && /usr/bin/python3 tests/strangers/with_pytorch.py --count 300 &&
+    random_functions torch
 }
 
 step_browser() {
@@ -76,7 +77,15 @@ step_random() {
     WICK_WALKS_COUNT=2000 bazel-bin/tests/autograd/autograd_test --gtest_filter=Walks.EndAsOnTheTape &&
     WICK_STRANGERS_COUNT=300 bazel-bin/tests/strangers/strangers_test &&
     WICK_STRANGERS_COUNT=100 bazel-bin/tests/strangers/ahead_test &&
-    WICK_LAZY_COUNT=2000 bazel-bin/tests/lazy/random_test
+    WICK_LAZY_COUNT=2000 bazel-bin/tests/lazy/random_test &&
+    bazel test --test_timeout=3600 --test_arg=--programs=2000 //tests/capture:resume_test &&
+    random_functions wick
+}
+
+# Runs 2,000 random functions of a world, compiled and plain.
+random_functions() {
+  bazel test --test_timeout=3600 --test_arg=--world --test_arg="$1" --test_arg=--seed --test_arg=50000 --test_arg=--count \
+    --test_arg=2000 --test_arg=--jobs --test_arg=2 //tests/capture:compiled_random_test
 }
 
 step_fuzz() {
@@ -91,12 +100,12 @@ step_fuzz() {
 
 # Programs that load the library from Python, LuaJIT or another compiler's program cannot run so (CONTRIBUTING.md).
 step_asan() {
-  bazel test --config=asan --keep_going -- //tests/... -//tests/python/... -//tests/install/... -//tests/capi:languages_test \
+  bazel test --config=asan --test_timeout=3600 --keep_going -- //tests/... -//tests/python/... -//tests/install/... -//tests/capi:languages_test \
     -//tests/tools:readme_test
 }
 
 step_tsan() {
-  bazel test --config=tsan --keep_going -- //tests/runtime/... //tests/core/... //tests/training/... //tests/streams/... \
+  bazel test --config=tsan --test_timeout=3600 --keep_going -- //tests/runtime/... //tests/core/... //tests/training/... //tests/streams/... \
     //tests/lazy/... //tests/capi/... -//tests/capi:languages_test
 }
 

@@ -22,7 +22,7 @@ import resume_samples as samples
 from bytecode_test import all_codes, library_codes, made
 
 BytecodeError = resume.BytecodeError
-SEED, PROGRAMS = 1, 500
+SEED, PROGRAMS = 1, 100
 
 
 class Probe:
