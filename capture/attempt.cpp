@@ -328,7 +328,10 @@ std::vector<int64_t> otherSizes(const SizeTable& table) {
       const int64_t by = together ? all : static_cast<int64_t>(random() % 16 + 1);
       // Multiples for sizes that are divided, sums for others.
       const bool sum = together ? i % 4 == 1 : random() % 2 == 0;
-      sizes.push_back(table.isFixed(symbol) ? hint : sum ? hint + by : hint * (by % 8 + 2));
+      sizes.push_back(table.isFixed(symbol)            ? hint
+                      : table.isElement(symbol)        ? hint + 1
+                      : sum || table.isDecided(symbol) ? hint + by
+                                                       : hint * (by % 8 + 2));
     }
     if (table.matches(sizes)) return sizes;
   }
@@ -352,6 +355,7 @@ bool isSameForSizes(const World& world, FrameView frame, const Entry& entry,
   SizeSettings settings;
   settings.symbols = entry.size_symbols;
   settings.examples = sizes;
+  settings.decided = entry.guards.sizes().mayDecide();
   InputSizesByText inputs;
   try {
     return areSame(entry, *evaluate(world, frame, settings, inputs));
@@ -373,10 +377,17 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
       // A size that went into the entry by a way that nobody saw shows with other sizes.
       const std::vector<int64_t> others = otherSizes(table);
       if (others.empty() || !isSameForSizes(world, frame, *entry, others)) {
+        if (entry->size_symbols.empty()) settings.decided = false;
         for (const auto& [place, symbol] : entry->size_symbols) settings.closed.insert(place);
         continue;
       }
-      entry->checks_sizes = entry->graph && entry->graph->isImpure();
+      entry->checks_sizes =
+          entry->graph && entry->graph->isImpure() && !entry->size_symbols.empty();
+    }
+    // A graph that writes must not fail on its way, as it may by a size that nobody knows before.
+    if (table.hasAnyDecided() && entry->graph && entry->graph->writes()) {
+      settings.decided = false;
+      continue;
     }
     for (const auto& [source, sizes] : inputs) history.note(source, sizes);
     return entry;

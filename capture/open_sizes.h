@@ -47,6 +47,7 @@ struct SizeSettings {
   // that they have instead of the call's own.
   std::map<SizePlace, int> symbols;
   std::vector<int64_t> examples;
+  bool decided = true;  // whether elements may decide about sizes in the graph
 };
 
 // Says of dimensions of a tensor that their sizes change from call to call, or never do.

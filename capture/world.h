@@ -9,18 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "capture/guards/graph_break.h"
 #include "capture/guards/source.h"
 
 namespace wick::capture {
-
-// Thrown where capture does not know what an instruction does: the graph ends before it.
-struct GraphBreak {
-  std::string reason;
-  // Set on the way out, where a function that was called ended the graph.
-  std::string place = {};
-  // The step of the root frame that made the object in question, -1 if there is none.
-  int64_t born = -1;
-};
 
 [[noreturn]] void breakGraph(std::string reason);
 
@@ -38,6 +30,8 @@ class CapturedGraph {
   virtual std::string contents() const = 0;
   // Returns whether it may write to memory, or draw random numbers.
   virtual bool isImpure() const = 0;
+  // Returns whether it writes to memory of its inputs.
+  virtual bool writes() const = 0;
   virtual int numOperators() const = 0;
   // Returns a function of Python that runs the graph: it takes the tensors, and gives a tuple.
   virtual Object object() const = 0;
@@ -56,6 +50,7 @@ enum class Callee : uint8_t {
   kPure,         // gives a constant for constants
   kGradMode,     // tells whether gradients are recorded
   kSetGradMode,  // changes it
+  kItem,         // gives the element of a tensor as a number
   kBreak,        // must run plainly
 };
 
@@ -93,6 +88,17 @@ class Recording {
   virtual std::optional<SizeExpression> sizeOf(PyObject* number) const = 0;
   // Returns a number that stands for an expression, as an argument of call().
   virtual Object numberFor(const SizeExpression& expression) = 0;
+  // A dimension of a tensor that the graph computes, or its only element.
+  struct Dimension {
+    Object fake;  // null: none
+    int64_t dim = 0;
+    bool element = false;
+  };
+  // Returns the dimension that has the size of a symbol that elements decide, or the tensor whose element
+  // the symbol is; none for other numbers.
+  virtual Dimension dimensionOf(int symbol) = 0;
+  // Returns the expression of the only element of a tensor of ints; nothing for other tensors.
+  virtual std::optional<SizeExpression> elementOf(PyObject* fake) = 0;
   virtual bool isFake(PyObject* object) const = 0;
   // Returns the class that the program sees of a tensor that the graph computes, borrowed.
   virtual PyTypeObject* typeOf(PyObject* fake) const = 0;

@@ -220,9 +220,13 @@ bool isAlike(const IValue& a, const IValue& b) {
   return a.isList() && b.isList() && std::ranges::equal(a.elements(), b.elements(), isAlike);
 }
 
+// That of the innermost scope of the thread.
+thread_local DecidedSizes* decided_sizes = nullptr;
+
 }  // namespace
 
 bool computeOnTwins(CallFrame& frame) {
+  if (decided_sizes && computeDecided(frame, *decided_sizes)) return true;
   const std::string_view name = frame.op->schema().name();
   const Operator& op = *frame.op;
   const std::span<const IValue> given(frame.args, frame.num_args);
@@ -292,9 +296,12 @@ bool computeAbsent(CallFrame& frame) {
 
 }  // namespace
 
-ZeroResultsScope::ZeroResultsScope() : before_(exchangeAbsentKernel(computeAbsent)) {}
+ZeroResultsScope::ZeroResultsScope(DecidedSizes* sizes)
+    : before_(exchangeAbsentKernel(computeAbsent)),
+      sizes_before_(std::exchange(decided_sizes, sizes)) {}
 
 ZeroResultsScope::~ZeroResultsScope() {
+  decided_sizes = sizes_before_;
   exchangeAbsentKernel(before_);
 }
 

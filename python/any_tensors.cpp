@@ -57,6 +57,10 @@ class AnyRecording : public Recording {
   Object numberFor(const capture::SizeExpression& expression) override {
     return inner().numberFor(expression);
   }
+  Dimension dimensionOf(int symbol) override { return inner().dimensionOf(symbol); }
+  std::optional<capture::SizeExpression> elementOf(PyObject* fake) override {
+    return inner().elementOf(fake);
+  }
   bool isFake(PyObject* object) const override { return inner_ && inner_->isFake(object); }
   PyTypeObject* typeOf(PyObject* fake) const override { return inner().typeOf(fake); }
   Object call(PyObject* function, const std::vector<PyObject*>& arguments,

@@ -78,6 +78,7 @@ class Captured : public capture::CapturedGraph {
   std::string text() const override { return script_.function->graph()->str(); }
   std::string contents() const override { return contentsOf(*script_.function->graph()); }
   bool isImpure() const override { return script_.impure; }
+  bool writes() const override { return script_.writes; }
   int numOperators() const override { return script_.num_operators; }
   Object object() const override {
     return Object::checked(scriptFunctionObject(script_.function, script_.unit));
@@ -111,6 +112,7 @@ class Captured : public capture::CapturedGraph {
       Object known = knownObject(tensor, inputs, others);
       outputs.push_back(known ? std::move(known) : Object::checked(tensorObject(tensor)));
     }
+    outputs.resize(outputs.size() - script_.num_hidden);
   }
 
   const ScriptGraph script_;
@@ -175,7 +177,7 @@ class CalledFunction : public Captured {
       outputs.push_back(Object::share(PySequence_Fast_GET_ITEM(all.get(), i)));
       tensorOf(outputs.back().get(), "a result of a backend's function");
     }
-    const size_t expected = script_.numOutputs();
+    const size_t expected = script_.numOutputs() - script_.num_hidden;
     if (outputs.size() - before != expected) {
       raise(PyExc_ValueError,
             fmt::format("a backend's function gave {} tensors, the graph has {} results",

@@ -17,6 +17,9 @@ struct ScriptGraph {
   int num_operators = 0;
   bool impure = false;  // it may write to memory, or draw random numbers
   bool random = false;  // it may draw random numbers
+  bool writes = false;  // it writes to memory of its inputs
+  // Outputs at the end that nobody takes: they are computed for the errors that they may raise.
+  size_t num_hidden = 0;
   // For each output: whether a branch decides which tensor it is, so that it may be an input or another
   // output as well. Empty where there are no branches.
   std::vector<bool> joined = {};

@@ -81,7 +81,8 @@ class OwnTensors : public capture::World {
     for (const char* name : {"tensor", "as_tensor"}) add(name, Callee::kOperator);
     add("_is_tracing", Callee::kPure);
     for (const char* name : {"size", "stride"}) addMethod(name, Callee::kOperator);
-    for (const char* name : {"item", "tolist"}) addMethod(name, Callee::kBreak);
+    addMethod("item", Callee::kItem);
+    addMethod("tolist", Callee::kBreak);
   }
 
   bool isTensor(PyObject* object) const override { return python::isTensor(object); }

@@ -205,7 +205,7 @@ void FakeLayer::call(const LayerCall& call) {
 void FakeTracer::around(const std::function<void()>& run) {
   noteGradMode();
   const CallLayerScope fakes(CallLayerSlot::Lazy, &layer_);
-  const lazy::ZeroResultsScope zeros;
+  const lazy::ZeroResultsScope zeros(decided_sizes_);
   try {
     run();
   } catch (const std::exception& error) {
@@ -260,6 +260,24 @@ std::optional<capture::SizeExpression> FakeRecording::sizeOf(PyObject* number) c
 
 Object FakeRecording::numberFor(const capture::SizeExpression& expression) {
   return sizes_.numberFor(expression);
+}
+
+capture::Recording::Dimension FakeRecording::dimensionOf(int symbol) {
+  const auto found = sizes_.dimensionOf(symbol);
+  if (!found) return {};
+  return {Object::checked(tensorObject(found->first)), found->second,
+          found->second == SizeTracking::kElement};
+}
+
+std::optional<capture::SizeExpression> FakeRecording::elementOf(PyObject* fake) {
+  const Tensor& tensor = tensorIn(fake);
+  if (!isIntegral(tensor.dtype(), false) || tensor.numel() != 1) {
+    return std::nullopt;
+  }
+  // The program may write to the tensor afterwards.
+  static const OperatorHandle kClone("aten::clone", "");
+  const tracing::TraceScope scope(tracer_);
+  return sizes_.elementOf(kClone(tensor, IValue()));
 }
 
 Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arguments,
@@ -354,6 +372,7 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
 
 void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
   if (sizes_.isOpen()) breakGraph("a branch on the value of a tensor in a graph with open sizes");
+  sizes_.forbidDecided();
   branches_.beginBranch(tensorIn(condition), step);
 }
 
@@ -371,6 +390,7 @@ bool FakeRecording::canJoin(PyObject* a, PyObject* b) const {
 std::vector<Object> FakeRecording::beginLoop(PyObject* condition, bool again,
                                              const std::vector<PyObject*>& carried, int64_t step) {
   if (sizes_.isOpen()) breakGraph("a loop on the value of a tensor in a graph with open sizes");
+  sizes_.forbidDecided();
   return objectsFor(branches_.beginLoop(tensorIn(condition), again, tensorsIn(carried), step));
 }
 
@@ -399,11 +419,13 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
     values.emplace_back(tensorIn(each));
     if (Value* const value = tracer_.find(tensorIn(each))) known.push_back(value);
   }
-  sizes_.checkDead(known);
+  const std::vector<Tensor> hidden = sizes_.checkDead(known);
+  for (const Tensor& each : hidden) values.emplace_back(each);
   sizes_.forget();
   std::vector<bool> joined;
   if (branches_.any()) {
     for (PyObject* each : outputs) joined.push_back(branches_.isJoined(tensorIn(each)));
+    joined.resize(values.size());
   }
   try {
     const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
@@ -412,6 +434,9 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
     if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
     ScriptGraph made = scriptGraph(graph, tracer_.owners());
     made.joined = std::move(joined);
+    made.num_hidden = hidden.size();
+    made.writes = std::ranges::any_of(
+        memories_, [](const auto& each) { return each.first->version() != each.second; });
     return made;
   } catch (const RuntimeError& error) {
     breakGraph(error.what());
@@ -433,7 +458,9 @@ PyTypeObject* FakeRecording::typeOf(PyObject* fake) const {
 
 void FakeRecording::addFake(PyObject* fake, const capture::InputSizes& sizes) {
   const Tensor& tensor = tensorIn(fake);
-  tracer_.addInput(fmt::format("x{}", num_inputs_++), IValue(tensor));
+  tracer_.addInput(fmt::format("x{}", memories_.size()), IValue(tensor));
+  const Ref<Storage>& memory = tensor.impl()->storage;
+  memories_.emplace_back(memory, memory->version());
   sizes_.addInput(tracer_.find(tensor), tensor, sizes);
 }
 

@@ -37,12 +37,15 @@ class FakeTracer : public tracing::Tracer {
   void note(const std::string& problem);
   // Puts the thread's gradient mode into the graph if it is another one there.
   void noteGradMode();
+  // Asks the object for sizes that elements decide. It must live as long.
+  void setDecidedSizes(lazy::DecidedSizes* sizes) { decided_sizes_ = sizes; }
 
  protected:
   void around(const std::function<void()>& run) override;
 
  private:
   FakeLayer layer_{*this};
+  lazy::DecidedSizes* decided_sizes_ = nullptr;
   bool opaque_ = false;
   bool grad_mode_ = true;
   std::string problem_;
@@ -59,7 +62,9 @@ class FakeRecording : public capture::Recording {
  public:
   // Neither the world nor the gradient mode of the thread is owned.
   explicit FakeRecording(const capture::World& world)
-      : world_(world), initial_grad_mode_(world.gradMode()) {}
+      : world_(world), initial_grad_mode_(world.gradMode()) {
+    tracer_.setDecidedSizes(&sizes_);
+  }
 
   const capture::World& world() const override { return world_; }
   void enter(PyObject*) override {}
@@ -67,6 +72,8 @@ class FakeRecording : public capture::Recording {
   capture::Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override;
   std::optional<capture::SizeExpression> sizeOf(PyObject* number) const override;
   capture::Object numberFor(const capture::SizeExpression& expression) override;
+  Dimension dimensionOf(int symbol) override;
+  std::optional<capture::SizeExpression> elementOf(PyObject* fake) override;
   bool isFake(PyObject* object) const override;
   PyTypeObject* typeOf(PyObject* fake) const override;
   capture::Object call(PyObject* function, const std::vector<PyObject*>& arguments,
@@ -115,7 +122,8 @@ class FakeRecording : public capture::Recording {
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
   BranchRecording branches_{tracer_};
-  int num_inputs_ = 0;
+  // The memory of each input, and how often it was written before.
+  std::vector<std::pair<Ref<Storage>, uint32_t>> memories_;
 };
 
 // Returns the name of a function, for reasons. Keeps the exception that is set.

@@ -1,6 +1,7 @@
 #include "python/size_tracking.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "ir/shape_facts.h"
@@ -57,6 +58,18 @@ size_t windowDims(Symbol symbol) {
   return 0;
 }
 
+// Inserts a node that gives the size of a dimension.
+Value* insertSize(Graph& graph, Value* tensor, size_t dim) {
+  static const Operator* const kSize =
+      OperatorRegistry::instance().find(Symbol::aten("size"), "int");
+  Node* node = graph.create(kSize->symbol(),
+                            {tensor, graph.insertConstant(IValue(static_cast<int64_t>(dim)))}, 0);
+  node->setOperator(kSize);
+  Value* const made = node->addOutput(types::Int());
+  graph.insertNode(node);
+  return made;
+}
+
 }  // namespace
 
 // ---- types ----
@@ -69,19 +82,12 @@ void SizeTracking::addInput(Value* value, const Tensor& fake, const capture::Inp
   for (size_t i = 0; i < sizes.symbols.size(); ++i) {
     const int symbol = sizes.symbols[i];
     if (symbol < 0) continue;
-    input_symbols_[value].push_back(symbol);
+    symbols_of_[value].push_back(symbol);
     const auto [free, added] = free_.try_emplace(symbol, 0);
     if (added) {
       free->second = sizes_.fresh();
       symbol_of_free_[free->second] = symbol;
-      static const Operator* const kSize =
-          OperatorRegistry::instance().find(Symbol::aten("size"), "int");
-      Graph& graph = tracer_.graph();
-      Node* node = graph.create(kSize->symbol(),
-                                {value, graph.insertConstant(IValue(static_cast<int64_t>(i)))}, 0);
-      node->setOperator(kSize);
-      symbol_values_[symbol] = node->addOutput(types::Int());
-      graph.insertNode(node);
+      symbol_values_[symbol] = insertSize(tracer_.graph(), value, i);
     }
     known[i] = free->second;
   }
@@ -90,11 +96,12 @@ void SizeTracking::addInput(Value* value, const Tensor& fake, const capture::Inp
 }
 
 void SizeTracking::follow() {
-  if (!isOpen()) return;
+  if (!isOpen() && pending_.empty()) return;
   const SymbolicSizes::Scope scope(sizes_);
   Node* const end = tracer_.graph().returnNode();
   for (Node* node = last_ ? last_->next() : end->next(); node != end; node = node->next()) {
     visit(node);
+    nameDecided(node);
     last_ = node;
   }
 }
@@ -145,7 +152,11 @@ void SizeTracking::visitOperator(Node* node) {
   } else if (op.record().scalar) {
     found = pointwiseTypes(*node);
   }
-  checkView(node);
+  try {
+    checkView(node);
+  } catch (const capture::UnknownSize&) {
+    // The operator itself raises an error where elements decide otherwise.
+  }
   for (size_t i = 0; i < node->outputs().size(); ++i) {
     Value* const out = node->output(i);
     if (i < found.size() && found[i]->kind() == TypeKind::List) {
@@ -356,6 +367,8 @@ void SizeTracking::checkView(const Node* node) {
     product = size && product ? SizeTable::multiply(*product, *size) : std::nullopt;
   }
   if (!product) return;
+  // The operator itself raises an error where elements decide otherwise.
+  if (table_->hasDecided(*all) || table_->hasDecided(*product)) return;
   const Expression left =
       rest ? table_->remainder(*all, *product) : SizeTable::add(*all, *product, -1);
   if (left && table_->hint(*left)) table_->holds(*left, capture::SizeRelation::kEqual);
@@ -370,7 +383,7 @@ void SizeTracking::fixInputsOf(const std::vector<Value*>& values) {
     const Value* const each = open.back();
     open.pop_back();
     if (!seen.insert(each).second) continue;
-    if (const auto found = input_symbols_.find(each); found != input_symbols_.end()) {
+    if (const auto found = symbols_of_.find(each); found != symbols_of_.end()) {
       for (const int symbol : found->second) table_->fixSymbol(symbol);
     }
     for (const Value* input : each->node()->inputs()) open.push_back(input);
@@ -406,8 +419,9 @@ void SizeTracking::fixWithin(PyObject* object, bool numbers, int depth) {
 }
 
 void SizeTracking::end(const std::vector<PyObject*>& arguments, bool numbers) {
-  if (!isOpen()) return;
+  if (!isOpen() && pending_.empty()) return;
   follow();
+  if (!pending_.empty()) breakGraph("elements decide about sizes within an operator");
   for (PyObject* each : arguments) fixWithin(each, numbers, 0);
 }
 
@@ -418,9 +432,10 @@ bool SizeTracking::dependsOnSizes(const Value* value) const {
          std::ranges::any_of(*facts->sizes, [](const Size& size) { return !size || *size < 0; });
 }
 
-void SizeTracking::checkDead(const std::vector<Value*>& outputs) {
-  if (!isOpen()) return;
+std::vector<Tensor> SizeTracking::checkDead(const std::vector<Value*>& outputs) {
+  if (!isOpen()) return {};
   follow();
+  std::vector<Tensor> kept;
   std::unordered_set<const Node*> live;
   std::vector<const Node*> open;
   const auto reach = [&](const Value* value) {
@@ -451,9 +466,19 @@ void SizeTracking::checkDead(const std::vector<Value*>& outputs) {
         node->outputs(), [](const Value* each) { return each->type()->kind() != TypeKind::Int; });
     if (tensors && std::ranges::any_of(node->inputs(),
                                        [&](const Value* each) { return dependsOnSizes(each); })) {
-      fixInputsOf(node->inputs());
+      if (!std::ranges::any_of(node->inputs(),
+                               [&](const Value* each) { return dependsOnDecided(each); })) {
+        fixInputsOf(node->inputs());
+        continue;
+      }
+      for (const Value* each : node->outputs()) {
+        const std::optional<Tensor> tensor = tracer_.tensorOf(each);
+        if (!tensor) breakGraph("an operator that nothing uses depends on what elements decide");
+        kept.push_back(*tensor);
+      }
     }
   }
+  return kept;
 }
 
 // ---- numbers ----
@@ -519,12 +544,128 @@ PyObject* SizeTracking::object(int64_t number, Value* value) {
   if (isOpen()) {
     follow();
     const SymbolicSizes::Scope scope(sizes_);
-    const Expression found = expressionOf(sizeValue(value));
+    const Expression found = decidedNumber(value, number);
     if (found && table_->hint(*found) == number) return numberFor(*found).leak();
     fixInputsOf({value});
   }
   return Object::checked(PyLong_FromLongLong(number)).leak();
 }
+
+// ---- sizes that elements decide ----
+
+std::optional<int64_t> SizeTracking::next() {
+  if (!table_ || !table_->mayDecide() || !may_decide_) return std::nullopt;
+  last_symbol_ = table_->addDecided(table_->nextHint(), 0);
+  return table_->hintOf(last_symbol_);
+}
+
+void SizeTracking::note(const Tensor& result, size_t dim) {
+  pending_.push_back({result, dim, last_symbol_});
+}
+
+// Names sizes that elements have decided about among the results of a node.
+void SizeTracking::nameDecided(const Node* node) {
+  for (size_t i = 0; i < pending_.size();) {
+    const Pending& each = pending_[i];
+    Value* const value = tracer_.find(each.tensor);
+    if (!value || value->node() != node) {
+      ++i;
+      continue;
+    }
+    if (!factsOf(value) || !factsOf(value)->sizes) {
+      // No rule tells the other sizes.
+      TensorFacts facts = typeOfTensor(each.tensor)->as<TensorType>()->facts();
+      facts.strides.reset();
+      Sizes known(each.tensor.sizes().begin(), each.tensor.sizes().end());
+      if (std::ranges::any_of(node->inputs(),
+                              [&](const Value* in) { return dependsOnSizes(in); })) {
+        known.assign(known.size(), std::nullopt);
+      }
+      setSizes(facts, known);
+      value->setType(TensorType::create(std::move(facts)));
+    }
+    bindDecided(value, each.dim, each.symbol);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// Says that the dimension has the size of the symbol.
+int SizeTracking::bindDecided(Value* tensor, size_t dim, int symbol) {
+  const auto [free, added] = free_.try_emplace(symbol, 0);
+  if (added) {
+    free->second = sizes_.fresh();
+    symbol_of_free_[free->second] = symbol;
+    dimensions_[symbol] = {tensor, static_cast<int64_t>(dim)};
+  }
+  symbols_of_[tensor].push_back(symbol);
+  if (symbol_values_.count(symbol) == 0) {
+    symbol_values_[symbol] = insertSize(tracer_.graph(), tensor, dim);
+  }
+  TensorFacts facts = tensor->type()->as<TensorType>()->facts();
+  if (facts.sizes && dim < facts.sizes->size()) {
+    (*facts.sizes)[dim] = free->second;
+    tensor->setType(TensorType::create(std::move(facts)));
+  }
+  return symbol;
+}
+
+bool SizeTracking::dependsOnDecided(const Value* value) const {
+  std::vector<const Value*> open{value};
+  std::unordered_set<const Value*> seen;
+  while (!open.empty()) {
+    const Value* const each = open.back();
+    open.pop_back();
+    if (!seen.insert(each).second) continue;
+    if (const auto found = symbols_of_.find(each); found != symbols_of_.end()) {
+      for (const int symbol : found->second) {
+        if (table_->isDecided(symbol)) return true;
+      }
+    }
+    for (const Value* input : each->node()->inputs()) open.push_back(input);
+  }
+  return false;
+}
+
+// Returns the expression of a size; a new symbol where it is unknown and depends on what elements decide.
+SizeTracking::Expression SizeTracking::decidedNumber(Value* value, int64_t number) {
+  try {
+    if (const Expression found = expressionOf(sizeValue(value))) return found;
+  } catch (const capture::UnknownSize&) {
+    // Nothing known tells it.
+  }
+  const Node* const node = value->node();
+  const auto dim = isOneOf(node->kind(), {"size"}) && node->inputs().size() == 2
+                       ? intOf(node->input(1))
+                       : std::nullopt;
+  if (!dim || !isTensorValue(node->input(0)) || !dependsOnDecided(value)) return std::nullopt;
+  const TensorFacts* const facts = factsOf(node->input(0));
+  const auto at = facts && facts->sizes ? wrappedDim(*dim, facts->sizes->size()) : std::nullopt;
+  if (!at || !table_->mayDecide()) return std::nullopt;
+  const int symbol = table_->addDecided(number, 0);
+  symbol_values_[symbol] = value;
+  return table_->symbol(bindDecided(node->input(0), *at, symbol));
+}
+
+SizeTracking::Expression SizeTracking::elementOf(const Tensor& fake) {
+  Value* const value = tracer_.intOf(fake);
+  if (!value || !table_ || !table_->mayDecide() || !may_decide_) return std::nullopt;
+  const int symbol =
+      table_->addDecided(table_->nextHint(true), std::numeric_limits<int64_t>::min());
+  symbol_values_[symbol] = value;
+  symbols_of_[value].push_back(symbol);
+  dimensions_[symbol] = {tracer_.find(fake), kElement};
+  return table_->symbol(symbol);
+}
+
+std::optional<std::pair<Tensor, int64_t>> SizeTracking::dimensionOf(int symbol) const {
+  const auto found = dimensions_.find(symbol);
+  if (found == dimensions_.end()) return std::nullopt;
+  const std::optional<Tensor> tensor = tracer_.tensorOf(found->second.first);
+  if (!tensor) return std::nullopt;
+  return std::pair(*tensor, found->second.second);
+}
+
+// ---- the graph ----
 
 Value* SizeTracking::computed(const char* name, Value* a, Value* b) {
   const Operator* const op = OperatorRegistry::instance().find(Symbol::aten(name), "int");

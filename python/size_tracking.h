@@ -1,4 +1,5 @@
-// Sizes that a recording for wick.compile leaves open: what they are in the graph.
+// Sizes that a recording for wick.compile leaves open, and sizes that elements decide: what they are in the
+// graph.
 #pragma once
 
 #include <optional>
@@ -9,19 +10,23 @@
 
 #include "capture/world.h"
 #include "ir/symbolic_sizes.h"
+#include "lazy/decided_results.h"
 #include "python/tracing.h"
 
 namespace wick::python {
 
 // Knows the sizes of the graph's tensors as expressions of the inputs' open sizes, by the shape rules
 // of operators. A size that no rule tells, and numbers that depend on sizes in a way that nobody
-// follows, make the open sizes that they depend on constants.
-class SizeTracking : public NumberFollower {
+// follows, make the open sizes that they depend on constants. Sizes that elements decide, and what no rule
+// tells that depends on such, are symbols of their own.
+class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
  public:
+  using Expression = std::optional<capture::SizeExpression>;
+
   explicit SizeTracking(tracing::Tracer& tracer) : tracer_(tracer) {}
 
-  // Returns whether there are open sizes at all.
-  bool isOpen() const { return !input_symbols_.empty(); }
+  // Returns whether there are symbols at all.
+  bool isOpen() const { return !symbols_of_.empty(); }
   const capture::SizeTable& table() const { return *table_; }
 
   // The Value is the input that the fake stands for.
@@ -35,8 +40,19 @@ class SizeTracking : public NumberFollower {
   void begin() { read_.clear(); }
   // `numbers`: the result holds numbers that nobody follows.
   void end(const std::vector<PyObject*>& arguments, bool numbers);
-  // Makes open sizes constants on which operators depend that will not run.
-  void checkDead(const std::vector<Value*>& outputs);
+  // Makes open sizes constants on which operators depend that will not run. Returns results of such
+  // operators as depend on sizes that elements decide: these must run, for the errors that they may raise.
+  std::vector<Tensor> checkDead(const std::vector<Value*>& outputs);
+
+  std::optional<int64_t> next() override;
+  void note(const Tensor& result, size_t dim) override;
+  void forbidDecided() { may_decide_ = false; }
+  // Returns the expression of the element of a fake; nothing where no such numbers may be.
+  Expression elementOf(const Tensor& fake);
+  static constexpr int64_t kElement = -1;
+  // Returns the dimension of a tensor that has the size of the symbol, or kElement for an element; none
+  // for other numbers.
+  std::optional<std::pair<Tensor, int64_t>> dimensionOf(int symbol) const;
 
   std::optional<capture::SizeExpression> sizeOf(PyObject* number) const;
   capture::Object numberFor(const capture::SizeExpression& expression);
@@ -50,9 +66,11 @@ class SizeTracking : public NumberFollower {
   PyObject* object(int64_t number, Value* value) override;
 
  private:
-  using Expression = std::optional<capture::SizeExpression>;
-
   void visit(Node* node);
+  void nameDecided(const Node* node);
+  int bindDecided(Value* tensor, size_t dim, int symbol);
+  std::optional<capture::SizeExpression> decidedNumber(Value* value, int64_t number);
+  bool dependsOnDecided(const Value* value) const;
   void visitOperator(Node* node);
   void visitList(Node* node);
   bool fixDivided(const Node* node);
@@ -80,7 +98,17 @@ class SizeTracking : public NumberFollower {
   std::unordered_map<int, int64_t> free_;            // of the shape rules, by symbol of the table
   std::unordered_map<int64_t, int> symbol_of_free_;  // the other way around
   std::unordered_map<int, Value*> symbol_values_;    // the int in the graph, by symbol
-  std::unordered_map<const Value*, std::vector<int>> input_symbols_;
+  std::unordered_map<const Value*, std::vector<int>> symbols_of_;  // of tensors
+  // Dimensions of results of the current call that elements decide about.
+  struct Pending {
+    Tensor tensor;
+    size_t dim = 0;
+    int symbol = 0;
+  };
+  std::vector<Pending> pending_;
+  int last_symbol_ = -1;  // of next()
+  bool may_decide_ = true;
+  std::unordered_map<int, std::pair<Value*, int64_t>> dimensions_;  // by symbol
   // Sizes that are computed when somebody asks: a dimension of a node's result, by symbol.
   struct Deferred {
     const Node* node = nullptr;

@@ -102,6 +102,7 @@ void TorchCallState::run() {
   }
   if (random) random->putBack();
   for (const IValue& each : result.elements()) results.push_back(each.toTensor());
+  results.resize(results.size() - record_.script.num_hidden);
   std::vector<const TorchMemory*> written;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (tensors_[i].impl()->storage->version() != 0) written.push_back(memories_[i].get());

@@ -58,6 +58,7 @@ class TorchGraph : public capture::CapturedGraph {
   std::string text() const override { return record_->script.function->graph()->str(); }
   std::string contents() const override { return contentsOf(*record_->script.function->graph()); }
   bool isImpure() const override { return record_->script.impure; }
+  bool writes() const override { return record_->script.writes; }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override;
   std::shared_ptr<CapturedGraph> operatorByOperator() const override;
@@ -207,6 +208,13 @@ Object TorchGraph::object() const {
 }
 
 std::shared_ptr<capture::CapturedGraph> TorchGraph::operatorByOperator() const {
+  // PyTorch's calls know no numbers that elements decide.
+  for (const auto& [number, known] : record_->numbers) {
+    if (record_->sizes.hasDecided(known.second)) return nullptr;
+  }
+  for (int i = 0; i < record_->sizes.numSymbols(); ++i) {
+    if (record_->sizes.isElement(i)) return nullptr;
+  }
   return replayedCalls(record_);
 }
 

@@ -221,14 +221,15 @@ void TorchLibrary::addCallees(PyObject* module) {
     add(kernels.get(), name, Callee::kPure);
   }
   // They are known, and change or tell what graphs do not hold.
-  for (const char* name : {"backward", "requires_grad_", "retain_grad", "register_hook", "item",
-                           "tolist", "numpy", "data_ptr", "set_", "resize_", "resize_as_"}) {
+  for (const char* name : {"backward", "requires_grad_", "retain_grad", "register_hook", "tolist",
+                           "numpy", "data_ptr", "set_", "resize_", "resize_as_"}) {
     const Object text = Object::checked(PyUnicode_InternFromString(name));
     PyObject* const found = capture::findTypeItem(tensor_type, text.get());
     if (!found) continue;
     callees_[found] = Callee::kBreak;
     kept_.push_back(Object::share(found));
   }
+  add(reinterpret_cast<PyObject*>(tensor_type), "item", Callee::kItem);
 }
 
 bool TorchLibrary::isConstant(PyObject* object) const {

@@ -21,6 +21,7 @@ class PythonGraph : public capture::CapturedGraph {
   std::string text() const override { return record_->script.function->graph()->str(); }
   std::string contents() const override { return contentsOf(*record_->script.function->graph()); }
   bool isImpure() const override { return record_->script.impure; }
+  bool writes() const override { return record_->script.writes; }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override { return torchGraph(record_)->object(); }
   std::shared_ptr<CapturedGraph> operatorByOperator() const override {

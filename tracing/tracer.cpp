@@ -359,6 +359,14 @@ std::optional<Tensor> Tracer::firstOn(const Storage* memory) const {
   return std::nullopt;
 }
 
+std::optional<Tensor> Tracer::tensorOf(const Value* value) const {
+  for (const Tensor& each : kept_) {
+    const auto known = tensors_.find(each.impl());
+    if (known != tensors_.end() && known->second == value) return each;
+  }
+  return std::nullopt;
+}
+
 // ---- results ----
 
 void Tracer::bindTensor(Value* value, const Tensor& tensor) {

@@ -72,6 +72,9 @@ class Tracer : public CallLayer {
   // The Value that the tensor is known by, or null.
   Value* find(const Tensor& tensor);
 
+  // Returns the tensor that is known by the Value. None if no tensor is.
+  std::optional<Tensor> tensorOf(const Value* value) const;
+
   // Returns the tensor on the memory that was known first, which the others are views of. None if no
   // tensor is.
   std::optional<Tensor> firstOn(const Storage* memory) const;

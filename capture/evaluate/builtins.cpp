@@ -440,7 +440,11 @@ Variable* boolean(Capture& capture, const Arguments& given) {
 template <PyTypeObject* kType>
 Variable* numberOf(Capture& capture, const Arguments& given) {
   for (Variable* each : given.positional) {
-    if (capture.as<TensorVariable>(each)) breakGraph("the value of a tensor as a number");
+    if (!capture.as<TensorVariable>(each)) continue;
+    Variable* const found =
+        kType == &PyLong_Type && argumentCount(given) == 1 ? elementOf(capture, each) : nullptr;
+    if (!found) breakGraph("the value of a tensor as a number");
+    return found;
   }
   const bool alone = given.positional.size() == 1 && given.keywords.empty();
   if (alone && kType == &PyLong_Type && dynamic_cast<SizeVariable*>(first(given))) {

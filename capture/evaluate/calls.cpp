@@ -75,6 +75,13 @@ Variable* callVariable(Capture& capture, Variable* function, const Arguments& gi
   return capture.use(function)->call(capture, given);
 }
 
+Variable* elementOf(Capture& capture, Variable* variable) {
+  auto* const tensor = capture.as<TensorVariable>(variable);
+  if (!tensor) return nullptr;
+  const auto element = capture.recording->elementOf(tensor->fake());
+  return element ? capture.sizeVariable(*element) : nullptr;
+}
+
 Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given) {
   const Callee kind = capture.world.calleeOf(function);
   if (kind != Callee::kBreak) capture.recording->enter(function);
@@ -92,6 +99,11 @@ Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given
     }
     case Callee::kGradMode:
       return capture.constantBool(capture.recording->gradMode());
+    case Callee::kItem:
+      if (given.positional.size() == 1 && given.keywords.empty()) {
+        if (Variable* found = elementOf(capture, given.positional[0])) return found;
+      }
+      break;
     case Callee::kSetGradMode: {
       if (given.positional.size() != 1) break;
       capture.recording->setGradMode(truthOf(capture, given.positional[0]));

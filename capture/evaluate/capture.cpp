@@ -56,7 +56,10 @@ bool isPlainClass(PyTypeObject* type) {
 }  // namespace
 
 Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings& settings)
-    : world(world), roots(roots), recording(world.record()), settings_(settings) {}
+    : world(world), roots(roots), recording(world.record()), settings_(settings) {
+  if (!settings.decided) guards.sizes().forbidDecided();
+  guards.sizes().useHints(settings.examples);
+}
 
 Capture::~Capture() = default;
 
@@ -465,9 +468,9 @@ Object Capture::objectFor(Variable* variable) {
 
 Object Capture::numberFor(const SizeExpression& expression) {
   SizeTable& sizes = guards.sizes();
-  // The graph knows the sizes of its inputs alone.
+  // The graph knows the sizes of its tensors alone.
   for (const int symbol : sizes.symbolsIn(expression)) {
-    if (graph_symbols_.count(symbol) == 0) sizes.fixSymbol(symbol);
+    if (!sizes.isDecided(symbol) && graph_symbols_.count(symbol) == 0) sizes.fixSymbol(symbol);
   }
   const SizeExpression simple = sizes.simplified(expression);
   if (const auto number = numberIn(simple)) {

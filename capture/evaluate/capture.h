@@ -66,6 +66,11 @@ class Capture {
   Variable* pinned(PyObject* object);
   // Returns the variable for a result of the recording.
   Variable* result(Object object);
+  // Keeps a fake as long as this; returns it.
+  PyObject* keep(Object fake) {
+    kept_.push_back(std::move(fake));
+    return kept_.back().get();
+  }
 
   // ---- using them ----
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "capture/guards/graph_break.h"
 #include "core/error.h"
 
 namespace wick::capture {
@@ -94,6 +95,32 @@ int SizeTable::addSymbol(int64_t hint) {
   atom_of_symbol_.push_back(static_cast<int>(atoms_.size()));
   atoms_.push_back({symbol, {}, {}});
   return symbol;
+}
+
+int SizeTable::addDecided(int64_t hint, int64_t least) {
+  const int symbol = addSymbol(hint);
+  Symbol& made = symbols_.back();
+  made.name = fmt::format("u{}", symbol);
+  made.range = {least, kMost};
+  made.decided = true;
+  return symbol;
+}
+
+int64_t SizeTable::nextHint(bool element) const {
+  if (symbols_.size() < hints_.size()) return hints_[symbols_.size()];
+  // Such as indices are in small tensors.
+  if (element) return 1;
+  // Such as few sizes are.
+  constexpr int64_t kHints[] = {7, 11, 13, 17, 19, 23, 29, 31};
+  return kHints[symbols_.size() % std::size(kHints)];
+}
+
+bool SizeTable::hasDecided(const SizeExpression& expression) const {
+  return std::ranges::any_of(symbolsIn(expression), [&](int each) { return isDecided(each); });
+}
+
+bool SizeTable::hasAnyDecided() const {
+  return std::ranges::any_of(symbols_, &Symbol::decided);
 }
 
 bool SizeTable::isAllFixed() const {
@@ -258,7 +285,7 @@ SizeTable::Range SizeTable::rangeOf(const SizeExpression& expression) const {
   return sum;
 }
 
-std::optional<bool> SizeTable::decided(const Range& range, SizeRelation relation) {
+std::optional<bool> SizeTable::answered(const Range& range, SizeRelation relation) {
   switch (relation) {
     case SizeRelation::kEqual:
       if (range.first == 0 && range.second == 0) return true;
@@ -269,7 +296,7 @@ std::optional<bool> SizeTable::decided(const Range& range, SizeRelation relation
       if (range.first >= 0) return false;
       return std::nullopt;
     default: {
-      const std::optional<bool> other = decided(range, opposite(relation));
+      const std::optional<bool> other = answered(range, opposite(relation));
       return other ? std::optional(!*other) : std::nullopt;
     }
   }
@@ -318,7 +345,8 @@ bool SizeTable::holds(const SizeExpression& expression, SizeRelation relation) {
     throw InternalError(__FILE__, __LINE__, "a size without a value");
   }
   const bool truth = isTrue(*value, relation);
-  if (decided(rangeOf(simple), relation)) return truth;
+  if (const auto answer = answered(rangeOf(simple), relation)) return *answer;
+  if (hasDecided(simple)) throw UnknownSize(text(simple));
   if (narrow(simple, relation, truth)) return truth;
   SizeCondition condition{simple, truth ? relation : opposite(relation)};
   const bool known = std::ranges::any_of(conditions_, [&](const SizeCondition& each) {
@@ -331,6 +359,7 @@ bool SizeTable::holds(const SizeExpression& expression, SizeRelation relation) {
 int64_t SizeTable::fix(const SizeExpression& expression) {
   const std::optional<int64_t> value = hint(expression);
   if (!value) throw InternalError(__FILE__, __LINE__, "a size without a value");
+  if (hasDecided(simplified(expression))) throw UnknownSize(text(expression));
   if (const auto difference = add(expression, numberExpression(*value), -1)) {
     holds(*difference, SizeRelation::kEqual);
   } else {
@@ -340,6 +369,7 @@ int64_t SizeTable::fix(const SizeExpression& expression) {
 }
 
 void SizeTable::fixSymbol(int symbol) {
+  if (isDecided(symbol)) throw UnknownSize(nameOf(symbol));
   symbols_[static_cast<size_t>(symbol)].range = {hintOf(symbol), hintOf(symbol)};
 }
 
@@ -369,6 +399,7 @@ std::vector<int> SizeTable::symbolsIn(const SizeExpression& expression) const {
 bool SizeTable::matches(std::span<const int64_t> sizes) const {
   for (size_t i = 0; i < symbols_.size(); ++i) {
     const Range& range = symbols_[i].range;
+    if (symbols_[i].decided) continue;
     if (sizes[i] < range.first || sizes[i] > range.second) return false;
   }
   return std::ranges::all_of(conditions_, [&](const SizeCondition& each) {
@@ -405,6 +436,7 @@ std::string SizeTable::text(const SizeExpression& expression) const {
 std::vector<std::string> SizeTable::lines() const {
   std::vector<std::string> lines;
   for (const Symbol& each : symbols_) {
+    if (each.decided) continue;
     const auto [first, last] = each.range;
     if (first == last) {
       lines.push_back(fmt::format("{} == {}", each.name, first));

@@ -1,4 +1,5 @@
-// Sizes of inputs that an entry leaves open, expressions of them, and what it supposes of these.
+// Sizes of inputs that an entry leaves open, sizes that elements decide, expressions of both, and what an
+// entry supposes of these.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,30 @@ struct SizeCondition {
 
 // The open sizes of one attempt. Each has the size of the example as its hint, and is at least 2. All
 // that is asked about an expression is answered for the hints; what the answer supposes is noted.
+//
+// A number that elements decide (a count of nonzero elements) is known only when the graph runs, so
+// nothing can be supposed of it: UnknownSize where a question has no answer for all its values.
 class SizeTable {
  public:
   // Returns the symbol of one more open size.
   int addSymbol(int64_t hint);
+  // Returns the symbol of one more number that elements decide, at least `least`. Its hint is a number
+  // that stands for it while the graph is recorded.
+  int addDecided(int64_t hint, int64_t least);
+  bool isDecided(int symbol) const { return symbols_[static_cast<size_t>(symbol)].decided; }
+  bool hasDecided(const SizeExpression& expression) const;
+  bool hasAnyDecided() const;
+  // Returns a hint for the next such size, or for an element of a tensor.
+  int64_t nextHint(bool element = false) const;
+  // Returns whether the number is any, and not a size.
+  bool isElement(int symbol) const {
+    return isDecided(symbol) && symbols_[static_cast<size_t>(symbol)].range.first < 0;
+  }
+  // Forbids such sizes.
+  void forbidDecided() { may_decide_ = false; }
+  bool mayDecide() const { return may_decide_; }
+  // Takes the hints from a table with the same symbols.
+  void useHints(std::vector<int64_t> hints) { hints_ = std::move(hints); }
   int numSymbols() const { return static_cast<int>(symbols_.size()); }
   int64_t hintOf(int symbol) const { return symbols_[static_cast<size_t>(symbol)].hint; }
   bool isFixed(int symbol) const { return range(symbol).first == range(symbol).second; }
@@ -91,12 +112,13 @@ class SizeTable {
     int64_t hint;
     Range range;
     std::string name;
+    bool decided = false;
   };
 
   const Range& range(int symbol) const { return symbols_[static_cast<size_t>(symbol)].range; }
   Range rangeOf(const SizeExpression& expression) const;
   Range rangeOfAtom(int atom) const;
-  static std::optional<bool> decided(const Range& range, SizeRelation relation);
+  static std::optional<bool> answered(const Range& range, SizeRelation relation);
   // Narrows the range of the symbol, if the expression is linear in it alone.
   bool narrow(const SizeExpression& expression, SizeRelation relation, bool truth);
   void collectSymbols(const SizeExpression& expression, std::vector<int>& symbols) const;
@@ -107,6 +129,8 @@ class SizeTable {
   std::vector<int> atom_of_symbol_;
   std::map<std::pair<SizeExpression, SizeExpression>, int> quotients_;
   std::vector<SizeCondition> conditions_;
+  std::vector<int64_t> hints_;
+  bool may_decide_ = true;
 };
 
 }  // namespace wick::capture

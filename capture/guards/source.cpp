@@ -343,6 +343,9 @@ int64_t GuardTree::OpenSize::valueOf(const Object* registers) const {
 
 std::vector<int64_t> GuardTree::openSizes(const Object* registers) const {
   std::vector<int64_t> sizes(static_cast<size_t>(sizes_.numSymbols()), -1);
+  for (int i = 0; i < sizes_.numSymbols(); ++i) {
+    if (sizes_.isDecided(i)) sizes[static_cast<size_t>(i)] = sizes_.hintOf(i);
+  }
   for (const OpenSize& each : open_sizes_) {
     int64_t& known = sizes[static_cast<size_t>(each.symbol)];
     if (known < 0) known = each.valueOf(registers);

@@ -61,7 +61,52 @@ bool SizeVariable::contains(Capture& capture, Variable* element) {
 }
 
 int SizeVariable::build(Builder& builder) {
-  return builder.size(expression());
+  const SizeTable& sizes = capture_.guards.sizes();
+  return sizes.hasDecided(expression()) ? buildDecided(builder, expression())
+                                        : builder.size(expression());
+}
+
+namespace {
+
+// Returns the register of what a function of the module `operator` gives for two numbers.
+int computed(Builder& builder, const char* name, int a, int b) {
+  static const Object& kModule = forever(Object::checked(PyImport_ImportModule("operator")));
+  const Object function = Object::checked(PyObject_GetAttrString(kModule.get(), name));
+  return builder.make(StepKind::kCall, {builder.constant(function.get()), a, b});
+}
+
+}  // namespace
+
+// Returns the register of the number, computed of sizes of the graph's results.
+int SizeVariable::buildDecided(Builder& builder, const SizeExpression& expression) const {
+  const SizeTable& sizes = capture_.guards.sizes();
+  const auto number = [&](int64_t value) {
+    return builder.constant(Object::checked(PyLong_FromLongLong(value)).get());
+  };
+  const auto atom = [&](int at) {
+    const SizeTable::Atom& of = sizes.atom(at);
+    if (of.symbol < 0) {
+      return computed(builder, "floordiv", buildDecided(builder, of.dividend),
+                      buildDecided(builder, of.divisor));
+    }
+    if (!sizes.isDecided(of.symbol)) return builder.size(sizes.symbol(of.symbol));
+    const Recording::Dimension found = capture_.recording->dimensionOf(of.symbol);
+    if (!found.fake) throw UnknownSize(sizes.nameOf(of.symbol));
+    PyObject* const fake = capture_.keep(found.fake);
+    PyTypeObject* const type = capture_.recording->typeOf(fake);
+    const Object method = Object::checked(
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), found.element ? "item" : "size"));
+    std::vector<int> call{builder.constant(method.get()), builder.output(fake)};
+    if (!found.element) call.push_back(number(found.dim));
+    return builder.make(StepKind::kCall, std::move(call));
+  };
+  int sum = number(0);
+  for (const auto& [atoms, coefficient] : expression) {
+    int product = number(coefficient);
+    for (const int each : atoms) product = computed(builder, "mul", product, atom(each));
+    sum = computed(builder, "add", sum, product);
+  }
+  return sum;
 }
 
 // ---- slices ----

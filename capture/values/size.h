@@ -33,6 +33,7 @@ class SizeVariable : public Variable {
 
  private:
   Variable* fixed(Capture& capture) const;
+  int buildDecided(Builder& builder, const SizeExpression& expression) const;
 
   Capture& capture_;
   SizeExpression expression_;  // after guard()

@@ -108,14 +108,9 @@ t.special.expit(a) + t.special.erf(b) + t.erfinv(a.tanh()) + t.lgamma(p) + t.dig
 # These end a graph, for the reasons that docs/compile.md names.
 BREAKS = """
 F.one_hot(k)
-t.nonzero(a)
-a[a > 0]
-t.unique(k)
-t.bincount(k)
-t.masked_select(a, a > 0)
-t.repeat_interleave(a, k, 0)
-a.argmax().item()
-t.nonzero(k) if k.equal(k) else k
+a.max().item()
+a.argmax().tolist()
+k if k.equal(k) else a
 """
 
 
