@@ -328,12 +328,13 @@ std::vector<int64_t> otherSizes(const SizeTable& table) {
       const int64_t by = together ? all : static_cast<int64_t>(random() % 16 + 1);
       // Multiples for sizes that are divided, sums for others.
       const bool sum = together ? i % 4 == 1 : random() % 2 == 0;
-      sizes.push_back(table.isFixed(symbol)            ? hint
+      const bool fixed = table.isFixed(symbol) || table.isGuessedExactly(symbol);
+      sizes.push_back(fixed                            ? hint
                       : table.isElement(symbol)        ? hint + 1
                       : sum || table.isDecided(symbol) ? hint + by
                                                        : hint * (by % 8 + 2));
     }
-    if (table.matches(sizes)) return sizes;
+    if (table.matches(sizes) && table.guessesHold(sizes)) return sizes;
   }
   // Smaller ones, where an upper bound is near.
   for (int i = 0; i < kTries; ++i) {
@@ -341,9 +342,10 @@ std::vector<int64_t> otherSizes(const SizeTable& table) {
     for (int symbol = 0; symbol < count; ++symbol) {
       const int64_t hint = table.hintOf(symbol);
       const int64_t other = 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(hint + 8));
-      sizes.push_back(table.isFixed(symbol) ? hint : other == hint ? hint + 1 : other);
+      const bool fixed = table.isFixed(symbol) || table.isGuessedExactly(symbol);
+      sizes.push_back(fixed ? hint : other == hint ? hint + 1 : other);
     }
-    if (table.matches(sizes)) return sizes;
+    if (table.matches(sizes) && table.guessesHold(sizes)) return sizes;
   }
   return {};
 }
@@ -356,6 +358,7 @@ bool isSameForSizes(const World& world, FrameView frame, const Entry& entry,
   settings.symbols = entry.size_symbols;
   settings.examples = sizes;
   settings.decided = entry.guards.sizes().mayDecide();
+  settings.guesses = entry.guards.sizes().hasGuesses();
   InputSizesByText inputs;
   try {
     return areSame(entry, *evaluate(world, frame, settings, inputs));
@@ -369,6 +372,8 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
   SizeSettings settings;
   settings.mode = mode;
   settings.history = &history;
+  settings.guesses = history.guesses;
+  settings.hints = history.hints;
   for (;;) {
     InputSizesByText inputs;
     std::unique_ptr<Entry> entry = evaluate(world, frame, settings, inputs);

@@ -151,7 +151,13 @@ class FrameRun {
     if (compiled.disabled || code->co_flags & CO_GENERATOR) return std::nullopt;
     RegionEntries& all = compiled.of(region_);
     std::vector<Object> registers;
+    int num_wrong = 0;
     for (size_t i = 0; i < all.entries.size(); ++i) {
+      if (all.entries[i]->isOftenWrong()) {
+        // The last one comes first.
+        if (num_wrong++ == 0) all.history.hints = all.entries[i]->graph->actualSizes();
+        continue;
+      }
       if (!all.entries[i]->matches(roots_, registers)) continue;
       if (!fitsSizes(*all.entries[i], registers)) continue;
       // The last one that was used comes first.
@@ -160,6 +166,8 @@ class FrameRun {
                     all.entries.begin() + static_cast<ptrdiff_t>(i) + 1);
       return use(*all.entries[0], registers);
     }
+    constexpr int kMostWrong = 3;
+    all.history.guesses = !region_->backend && num_wrong < kMostWrong;
     return capture(all, code);
   }
 

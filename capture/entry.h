@@ -43,6 +43,11 @@ struct Entry {
   bool checks_sizes = false;
   std::set<std::vector<int64_t>> checked_sizes;
 
+  // Returns whether guesses about sizes are wrong too often for the entry to be worth it.
+  bool isOftenWrong() const {
+    const int64_t wrong = graph ? graph->numWrongGuesses() : 0;
+    return wrong > 0 && 4 * wrong > hits;
+  }
   // Returns whether the entry may be used; `registers` gets what the guards kept.
   bool matches(const FrameRoots& roots, std::vector<Object>& registers) const;
   // Runs the entry. Returns the value of the frame (a new reference), null with an exception set, or

@@ -27,6 +27,10 @@ class SizeHistory {
   bool differs(const std::string& source, size_t dim, const std::vector<int64_t>& sizes) const;
   void note(const std::string& source, const std::vector<int64_t>& sizes);
 
+  // Whether sizes that elements decide may be guessed, and what they were in a run that guessed wrong.
+  bool guesses = false;
+  std::vector<int64_t> hints;
+
  private:
   struct Seen {
     std::vector<int64_t> sizes;
@@ -47,7 +51,9 @@ struct SizeSettings {
   // that they have instead of the call's own.
   std::map<SizePlace, int> symbols;
   std::vector<int64_t> examples;
-  bool decided = true;  // whether elements may decide about sizes in the graph
+  bool decided = true;         // whether elements may decide about sizes in the graph
+  bool guesses = false;        // whether such sizes may be guessed
+  std::vector<int64_t> hints;  // what they were in a run, by symbol; -1 for others
 };
 
 // Says of dimensions of a tensor that their sizes change from call to call, or never do.

@@ -32,6 +32,10 @@ class CapturedGraph {
   virtual bool isImpure() const = 0;
   // Returns whether it writes to memory of its inputs.
   virtual bool writes() const = 0;
+  // Returns how many runs have failed because a guess was wrong.
+  virtual int64_t numWrongGuesses() const { return 0; }
+  // Returns the sizes of the last such run, by symbol; -1 for those that nothing depends on.
+  virtual std::vector<int64_t> actualSizes() const { return {}; }
   virtual int numOperators() const = 0;
   // Returns a function of Python that runs the graph: it takes the tensors, and gives a tuple.
   virtual Object object() const = 0;
@@ -88,15 +92,17 @@ class Recording {
   virtual std::optional<SizeExpression> sizeOf(PyObject* number) const = 0;
   // Returns a number that stands for an expression, as an argument of call().
   virtual Object numberFor(const SizeExpression& expression) = 0;
-  // A dimension of a tensor that the graph computes, or its only element.
+  // A dimension of a tensor that the graph computes, its only element, or how many it has.
   struct Dimension {
     Object fake;  // null: none
     int64_t dim = 0;
-    bool element = false;
+    enum class Kind : uint8_t { kSize, kElement, kCount } kind = Kind::kSize;
   };
-  // Returns the dimension that has the size of a symbol that elements decide, or the tensor whose element
-  // the symbol is; none for other numbers.
+  // Returns the dimension, the element or the count that a symbol stands for; none for others than those that
+  // elements decide.
   virtual Dimension dimensionOf(int symbol) = 0;
+  // Returns the only element of a tensor that depends on no input; null for other tensors.
+  virtual Object constantOf(PyObject* fake) = 0;
   // Returns the expression of the only element of a tensor of ints; nothing for other tensors.
   virtual std::optional<SizeExpression> elementOf(PyObject* fake) = 0;
   virtual bool isFake(PyObject* object) const = 0;

@@ -133,23 +133,45 @@ std::optional<Arguments> forSuppression(const CallFrame& frame, int64_t count) {
                    IValue(filled(DimVector{count}, scores.dtype(), 0)), IValue(0.5)};
 }
 
+// Each of these returns the tensor whose nonzero elements are counted; an undefined one for others.
+
+Tensor ofFirst(const CallFrame& frame) {
+  return frame.args[0].toTensor();
+}
+
+Tensor ofMask(const CallFrame& frame) {
+  const Tensor self = frame.args[0].toTensor(), mask = frame.args[1].toTensor();
+  return std::ranges::equal(self.sizes(), mask.sizes()) ? mask : Tensor();
+}
+
+Tensor ofIndices(const CallFrame& frame) {
+  Tensor found;
+  for (const IValue& each : frame.args[1].elements()) {
+    if (!each.isTensor() || !each.toTensor().defined()) continue;
+    if (!isMask(each) || found.defined()) return {};
+    found = each.toTensor();
+  }
+  return found;
+}
+
 struct Known {
   std::string_view name, overload;
   std::optional<Arguments> (*arguments)(const CallFrame&, int64_t);
+  Tensor (*counted)(const CallFrame&) = nullptr;
   // A result that has the sizes of the first argument where a flag, by its position, asks for it.
   int alike = -1, flag = -1;
 };
 
 constexpr Known kKnown[] = {
-    {"aten::nonzero", "", forNonzero},
-    {"aten::argwhere", "", forNonzero},
-    {"aten::nonzero_numpy", "", forNonzero},
-    {"aten::where", "", forNonzero},
-    {"aten::masked_select", "", forMaskedSelect},
-    {"aten::index", "Tensor", forIndex},
-    {"aten::_unique", "", forUnique, 1, 2},
-    {"aten::_unique2", "", forUnique, 1, 2},
-    {"aten::unique_consecutive", "", forUniqueConsecutive, 1, 1},
+    {"aten::nonzero", "", forNonzero, ofFirst},
+    {"aten::argwhere", "", forNonzero, ofFirst},
+    {"aten::nonzero_numpy", "", forNonzero, ofFirst},
+    {"aten::where", "", forNonzero, ofFirst},
+    {"aten::masked_select", "", forMaskedSelect, ofMask},
+    {"aten::index", "Tensor", forIndex, ofIndices},
+    {"aten::_unique", "", forUnique, nullptr, 1, 2},
+    {"aten::_unique2", "", forUnique, nullptr, 1, 2},
+    {"aten::unique_consecutive", "", forUniqueConsecutive, nullptr, 1, 1},
     {"aten::bincount", "", forBincount},
     {"aten::repeat_interleave", "Tensor", forRepeats},
     {"aten::repeat_interleave", "self_Tensor", forRepeated},
@@ -173,7 +195,7 @@ Tensor onMeta(const Tensor& t) {
 bool computeMaskedWrite(CallFrame& frame, DecidedSizes& sizes) {
   const Tensor self = frame.args[0].toTensor();
   if (!frame.args[1].isList() || std::ranges::none_of(frame.args[1].elements(), isMask) ||
-      !sizes.next()) {
+      !sizes.next(Tensor())) {
     return false;
   }
   frame.results[0] = IValue(onMeta(self));
@@ -211,7 +233,8 @@ bool computeDecided(CallFrame& frame, DecidedSizes& sizes) {
   if (frame.op->schema().name() == "aten::index_put") return computeMaskedWrite(frame, sizes);
   if (!known) return false;
   if (!known->arguments(frame, 1)) return false;
-  const std::optional<int64_t> count = sizes.next();
+  const std::optional<int64_t> count =
+      sizes.next(known->counted ? known->counted(frame) : Tensor());
   if (!count) return false;
   const auto one = resultsFor(*known, frame, *count), more = resultsFor(*known, frame, *count + 1);
   if (!one || !more) return false;

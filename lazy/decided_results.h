@@ -13,8 +13,9 @@ namespace wick::lazy {
 class DecidedSizes {
  public:
   virtual ~DecidedSizes() = default;
-  // Returns the size for a call, at least 1; nothing where no size may stand for the elements' own.
-  virtual std::optional<int64_t> next() = 0;
+  // Returns the size for a call, at least 1; nothing where no size may stand for the elements' own. It is the
+  // number of nonzero elements of `counted`, if that is defined.
+  virtual std::optional<int64_t> next(const Tensor& counted) = 0;
   // Says that the dimension of a result of this call has that size.
   virtual void note(const Tensor& result, size_t dim) = 0;
 };

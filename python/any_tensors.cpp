@@ -58,6 +58,7 @@ class AnyRecording : public Recording {
     return inner().numberFor(expression);
   }
   Dimension dimensionOf(int symbol) override { return inner().dimensionOf(symbol); }
+  Object constantOf(PyObject* fake) override { return inner().constantOf(fake); }
   std::optional<capture::SizeExpression> elementOf(PyObject* fake) override {
     return inner().elementOf(fake);
   }

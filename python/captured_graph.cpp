@@ -7,6 +7,8 @@
 
 #include "capture/compiled_call.h"
 #include "core/generator_state.h"
+#include "core/grad_mode.h"
+#include "passes/dead_code_elimination.h"
 #include "python/call_plan.h"
 #include "python/eager.h"
 #include "python/interrupts.h"
@@ -79,6 +81,10 @@ class Captured : public capture::CapturedGraph {
   std::string contents() const override { return contentsOf(*script_.function->graph()); }
   bool isImpure() const override { return script_.impure; }
   bool writes() const override { return script_.writes; }
+  int64_t numWrongGuesses() const override { return script_.guesses ? script_.guesses->wrong : 0; }
+  std::vector<int64_t> actualSizes() const override {
+    return script_.guesses ? script_.guesses->actual : std::vector<int64_t>();
+  }
   int numOperators() const override { return script_.num_operators; }
   Object object() const override {
     return Object::checked(scriptFunctionObject(script_.function, script_.unit));
@@ -98,13 +104,20 @@ class Captured : public capture::CapturedGraph {
     {
       const RunOptions options = interruptibleRun();
       const std::shared_ptr<void> owner = script_.unit;
-      const WithoutGil others;
-      result = callFunction(*script_.function, std::move(values), {}, options, &owner);
+      try {
+        const WithoutGil others;
+        result = callFunction(*script_.function, std::move(values), {}, options, &owner);
+      } catch (const RuntimeError&) {
+        const auto& guesses = script_.guesses;
+        if (guesses) guesses->learn(*script_.function->graph(), tensorsOf(inputs));
+        throw;
+      }
     }
     append(result, inputs, outputs);
   }
   void append(const IValue& result, std::span<const Object> inputs,
               std::vector<Object>& outputs) const {
+    if (script_.guesses) script_.guesses->check(tensorsOf(inputs), result.elements());
     const size_t before = outputs.size();
     for (const IValue& each : result.elements()) {
       const Tensor tensor = each.toTensor();
@@ -118,6 +131,11 @@ class Captured : public capture::CapturedGraph {
   const ScriptGraph script_;
 
  private:
+  static std::vector<Tensor> tensorsOf(std::span<const Object> objects) {
+    std::vector<Tensor> tensors;
+    for (const Object& each : objects) tensors.push_back(tensorIn(each.get()));
+    return tensors;
+  }
   // Returns the input or the output before it that a result is itself, where a branch decides that;
   // null where it is none of them.
   Object knownObject(const Tensor& result, std::span<const Object> inputs,
@@ -233,6 +251,59 @@ int countOperators(const Block& block) {
     for (const Block* inner : node->blocks()) count += countOperators(*inner);
   }
   return count;
+}
+
+namespace {
+
+int64_t sizeAt(const Tensor& tensor, int64_t dim) {
+  return dim < 0 ? tensor.numel() : tensor.size(dim);
+}
+
+// Returns an output of a graph, without what only the others need.
+Tensor outputAlone(const Graph& graph, size_t index, std::span<const Tensor> inputs) {
+  const std::shared_ptr<Graph> alone = graph.copy();
+  Value* const wanted = alone->outputs()[0]->node()->input(index);
+  alone->block()->eraseOutput(0);
+  alone->registerOutput(wanted);
+  eliminateDeadCode(*alone);
+  CompilationUnit unit;
+  GraphFunction* const function = unit.createFunction("__torch__.size", alone);
+  const GradModeGuard no_gradients(false);
+  return callFunction(*function, std::vector<IValue>(inputs.begin(), inputs.end()), {}).toTensor();
+}
+
+}  // namespace
+
+void SizeGuesses::check(std::span<const Tensor> inputs, std::span<const IValue> outputs) const {
+  std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
+  for (const Place& each : places) {
+    const Tensor tensor = each.input ? inputs[each.index] : outputs[each.index].toTensor();
+    values[static_cast<size_t>(each.symbol)] = sizeAt(tensor, each.dim);
+  }
+  if (sizes.guessesHold(values)) return;
+  note(std::move(values));
+  throw RuntimeError("sizes that elements decide are others than the graph supposes");
+}
+
+void SizeGuesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
+  std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
+  // Those that a wrong guess comes before cannot be computed.
+  try {
+    for (const Place& each : places) {
+      const Tensor tensor =
+          each.input ? inputs[each.index] : outputAlone(graph, each.index, inputs);
+      values[static_cast<size_t>(each.symbol)] = sizeAt(tensor, each.dim);
+    }
+  } catch (const RuntimeError&) {
+    note(std::move(values));
+    return;
+  }
+  if (!sizes.guessesHold(values)) note(std::move(values));
+}
+
+void SizeGuesses::note(std::vector<int64_t> values) const {
+  ++wrong;
+  actual = std::move(values);
 }
 
 size_t ScriptGraph::numOutputs() const {

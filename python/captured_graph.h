@@ -2,12 +2,36 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "capture/world.h"
 #include "ir/function.h"
 
 namespace wick::python {
+
+// What a graph supposes of sizes that elements decide.
+struct SizeGuesses {
+  capture::SizeTable sizes;
+  struct Place {
+    int symbol = 0;
+    bool input = false;  // of an input, not of an output
+    size_t index = 0;    // of the tensor
+    int64_t dim = 0;     // negative: the number of elements
+  };
+  std::vector<Place> places;
+  // How often a guess was wrong, and the sizes of the last time. Under the GIL.
+  mutable int64_t wrong = 0;
+  mutable std::vector<int64_t> actual;
+
+  // Throws RuntimeError where a guess is wrong.
+  void check(std::span<const Tensor> inputs, std::span<const IValue> outputs) const;
+  // Finds out, after the graph has failed, whether a guess was wrong: a size that is another one may be why.
+  void learn(const Graph& graph, std::span<const Tensor> inputs) const;
+
+ private:
+  void note(std::vector<int64_t> values) const;
+};
 
 // A recorded graph as a script function, which takes tensors and gives a tuple of tensors.
 struct ScriptGraph {
@@ -20,6 +44,7 @@ struct ScriptGraph {
   bool writes = false;  // it writes to memory of its inputs
   // Outputs at the end that nobody takes: they are computed for the errors that they may raise.
   size_t num_hidden = 0;
+  std::shared_ptr<const SizeGuesses> guesses = {};  // null: there are none
   // For each output: whether a branch decides which tensor it is, so that it may be an input or another
   // output as well. Empty where there are no branches.
   std::vector<bool> joined = {};

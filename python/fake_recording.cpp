@@ -10,6 +10,7 @@
 #include "core/grad_mode.h"
 #include "core/no_data_error.h"
 #include "ir/call_layer.h"
+#include "python/constant_results.h"
 #include "python/graph_rules.h"
 #include "python/open_layout.h"
 #include "python/plain_types.h"
@@ -265,8 +266,17 @@ Object FakeRecording::numberFor(const capture::SizeExpression& expression) {
 capture::Recording::Dimension FakeRecording::dimensionOf(int symbol) {
   const auto found = sizes_.dimensionOf(symbol);
   if (!found) return {};
-  return {Object::checked(tensorObject(found->first)), found->second,
-          found->second == SizeTracking::kElement};
+  const auto kind = found->second == SizeTracking::kElement ? Dimension::Kind::kElement
+                    : found->second == SizeTracking::kNumel ? Dimension::Kind::kCount
+                                                            : Dimension::Kind::kSize;
+  return {Object::checked(tensorObject(found->first)), found->second, kind};
+}
+
+Object FakeRecording::constantOf(PyObject* fake) {
+  const Tensor& tensor = tensorIn(fake);
+  if (tensor.numel() != 1) return {};
+  const std::optional<Tensor> found = constantResult(tracer_, tensor);
+  return found ? Object::checked(itemOf(*found)) : Object();
 }
 
 std::optional<capture::SizeExpression> FakeRecording::elementOf(PyObject* fake) {
@@ -421,6 +431,8 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   }
   const std::vector<Tensor> hidden = sizes_.checkDead(known);
   for (const Tensor& each : hidden) values.emplace_back(each);
+  const std::shared_ptr<const SizeGuesses> guesses = sizes_.guesses(values);
+  const size_t num_hidden = values.size() - outputs.size();
   sizes_.forget();
   std::vector<bool> joined;
   if (branches_.any()) {
@@ -434,7 +446,8 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
     if (hasFakeConstants(*graph->block())) breakGraph("a tensor that was made out of sight");
     ScriptGraph made = scriptGraph(graph, tracer_.owners());
     made.joined = std::move(joined);
-    made.num_hidden = hidden.size();
+    made.num_hidden = num_hidden;
+    made.guesses = guesses;
     made.writes = std::ranges::any_of(
         memories_, [](const auto& each) { return each.first->version() != each.second; });
     return made;

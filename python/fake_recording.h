@@ -73,6 +73,7 @@ class FakeRecording : public capture::Recording {
   std::optional<capture::SizeExpression> sizeOf(PyObject* number) const override;
   capture::Object numberFor(const capture::SizeExpression& expression) override;
   Dimension dimensionOf(int symbol) override;
+  capture::Object constantOf(PyObject* fake) override;
   std::optional<capture::SizeExpression> elementOf(PyObject* fake) override;
   bool isFake(PyObject* object) const override;
   PyTypeObject* typeOf(PyObject* fake) const override;

@@ -83,6 +83,8 @@ void SizeTracking::addInput(Value* value, const Tensor& fake, const capture::Inp
     const int symbol = sizes.symbols[i];
     if (symbol < 0) continue;
     symbols_of_[value].push_back(symbol);
+    input_dimensions_.try_emplace(symbol, num_inputs_, static_cast<int64_t>(i));
+    table_->noteInGraph(symbol);
     const auto [free, added] = free_.try_emplace(symbol, 0);
     if (added) {
       free->second = sizes_.fresh();
@@ -93,6 +95,7 @@ void SizeTracking::addInput(Value* value, const Tensor& fake, const capture::Inp
   }
   setSizes(facts, known);
   value->setType(TensorType::create(std::move(facts)));
+  ++num_inputs_;
 }
 
 void SizeTracking::follow() {
@@ -337,7 +340,8 @@ void SizeTracking::visitList(Node* node) {
   }
   Node* const from = list->node();
   const bool counted =
-      isOneOf(from->kind(), {"meshgrid", "broadcast_tensors", "split_with_sizes"}) ||
+      isOneOf(from->kind(),
+              {"meshgrid", "broadcast_tensors", "split_with_sizes", "nonzero_numpy", "where"}) ||
       (isOneOf(from->kind(), {"chunk", "split", "unbind", "tensor_split"}) && fixDivided(from));
   if (!counted) fixInputsOf(from->inputs());
   const auto element = elements_.find(list);
@@ -420,6 +424,7 @@ void SizeTracking::fixWithin(PyObject* object, bool numbers, int depth) {
 
 void SizeTracking::end(const std::vector<PyObject*>& arguments, bool numbers) {
   if (!isOpen() && pending_.empty()) return;
+  if (!problem_.empty()) breakGraph(problem_);
   follow();
   if (!pending_.empty()) breakGraph("elements decide about sizes within an operator");
   for (PyObject* each : arguments) fixWithin(each, numbers, 0);
@@ -544,18 +549,35 @@ PyObject* SizeTracking::object(int64_t number, Value* value) {
   if (isOpen()) {
     follow();
     const SymbolicSizes::Scope scope(sizes_);
-    const Expression found = decidedNumber(value, number);
-    if (found && table_->hint(*found) == number) return numberFor(*found).leak();
-    fixInputsOf({value});
+    // Functions of C call this, which no exception may pass.
+    try {
+      const Expression found = decidedNumber(value, number);
+      if (found && table_->hint(*found) == number) return numberFor(*found).leak();
+      fixInputsOf({value});
+    } catch (const capture::GraphBreak& error) {
+      if (problem_.empty()) problem_ = error.reason;
+    }
   }
   return Object::checked(PyLong_FromLongLong(number)).leak();
 }
 
 // ---- sizes that elements decide ----
 
-std::optional<int64_t> SizeTracking::next() {
+std::optional<int64_t> SizeTracking::next(const Tensor& counted) {
   if (!table_ || !table_->mayDecide() || !may_decide_) return std::nullopt;
+  if (counted.defined()) {
+    // The same elements are counted again.
+    const uint32_t version = counted.impl()->storage->version();
+    for (const Counted& each : counted_) {
+      if (!each.tensor.isSame(counted) || each.version != version) continue;
+      last_symbol_ = each.symbol;
+      return table_->hintOf(last_symbol_);
+    }
+  }
   last_symbol_ = table_->addDecided(table_->nextHint(), 0);
+  if (counted.defined()) {
+    counted_.push_back({counted, counted.impl()->storage->version(), last_symbol_});
+  }
   return table_->hintOf(last_symbol_);
 }
 
@@ -598,6 +620,7 @@ int SizeTracking::bindDecided(Value* tensor, size_t dim, int symbol) {
     dimensions_[symbol] = {tensor, static_cast<int64_t>(dim)};
   }
   symbols_of_[tensor].push_back(symbol);
+  table_->noteInGraph(symbol);
   if (symbol_values_.count(symbol) == 0) {
     symbol_values_[symbol] = insertSize(tracer_.graph(), tensor, dim);
   }
@@ -634,13 +657,25 @@ SizeTracking::Expression SizeTracking::decidedNumber(Value* value, int64_t numbe
     // Nothing known tells it.
   }
   const Node* const node = value->node();
+  if (node->inputs().empty() || !isTensorValue(node->input(0)) || !dependsOnDecided(value) ||
+      !table_->mayDecide()) {
+    return std::nullopt;
+  }
+  if (isOneOf(node->kind(), {"numel"})) {
+    const int symbol = table_->addDecided(number, 0);
+    symbol_values_[symbol] = value;
+    symbols_of_[value].push_back(symbol);
+    dimensions_[symbol] = {node->input(0), kNumel};
+    table_->noteInGraph(symbol);
+    return table_->symbol(symbol);
+  }
   const auto dim = isOneOf(node->kind(), {"size"}) && node->inputs().size() == 2
                        ? intOf(node->input(1))
                        : std::nullopt;
-  if (!dim || !isTensorValue(node->input(0)) || !dependsOnDecided(value)) return std::nullopt;
+  if (!dim) return std::nullopt;
   const TensorFacts* const facts = factsOf(node->input(0));
   const auto at = facts && facts->sizes ? wrappedDim(*dim, facts->sizes->size()) : std::nullopt;
-  if (!at || !table_->mayDecide()) return std::nullopt;
+  if (!at) return std::nullopt;
   const int symbol = table_->addDecided(number, 0);
   symbol_values_[symbol] = value;
   return table_->symbol(bindDecided(node->input(0), *at, symbol));
@@ -663,6 +698,28 @@ std::optional<std::pair<Tensor, int64_t>> SizeTracking::dimensionOf(int symbol) 
   const std::optional<Tensor> tensor = tracer_.tensorOf(found->second.first);
   if (!tensor) return std::nullopt;
   return std::pair(*tensor, found->second.second);
+}
+
+std::shared_ptr<const SizeGuesses> SizeTracking::guesses(std::vector<IValue>& outputs) const {
+  if (!table_ || !table_->hasGuesses()) return nullptr;
+  const auto made = std::make_shared<SizeGuesses>();
+  made->sizes = *table_;
+  for (const int symbol : table_->guessedSymbols()) {
+    if (!table_->isDecided(symbol)) {
+      const auto [index, dim] = input_dimensions_.at(symbol);
+      made->places.push_back({symbol, true, index, dim});
+      continue;
+    }
+    const auto found = dimensionOf(symbol);
+    if (!found) breakGraph("a size that elements decide and the graph does not give");
+    if (found->second == kElement) breakGraph("a guess about an element");
+    const auto known = std::ranges::find_if(
+        outputs, [&](const IValue& each) { return each.toTensor().isSame(found->first); });
+    made->places.push_back(
+        {symbol, false, static_cast<size_t>(known - outputs.begin()), found->second});
+    if (known == outputs.end()) outputs.emplace_back(found->first);
+  }
+  return made;
 }
 
 // ---- the graph ----

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "capture/world.h"
 #include "ir/symbolic_sizes.h"
 #include "lazy/decided_results.h"
+#include "python/captured_graph.h"
 #include "python/tracing.h"
 
 namespace wick::python {
@@ -28,6 +30,9 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   // Returns whether there are symbols at all.
   bool isOpen() const { return !symbols_of_.empty(); }
   const capture::SizeTable& table() const { return *table_; }
+  // Returns the guesses about sizes, null if there are none. `outputs` are those of the graph; tensors that
+  // are missing there are appended.
+  std::shared_ptr<const SizeGuesses> guesses(std::vector<IValue>& outputs) const;
 
   // The Value is the input that the fake stands for.
   void addInput(Value* value, const Tensor& fake, const capture::InputSizes& sizes);
@@ -44,14 +49,14 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   // operators as depend on sizes that elements decide: these must run, for the errors that they may raise.
   std::vector<Tensor> checkDead(const std::vector<Value*>& outputs);
 
-  std::optional<int64_t> next() override;
+  std::optional<int64_t> next(const Tensor& counted) override;
   void note(const Tensor& result, size_t dim) override;
   void forbidDecided() { may_decide_ = false; }
   // Returns the expression of the element of a fake; nothing where no such numbers may be.
   Expression elementOf(const Tensor& fake);
-  static constexpr int64_t kElement = -1;
-  // Returns the dimension of a tensor that has the size of the symbol, or kElement for an element; none
-  // for other numbers.
+  static constexpr int64_t kElement = -1, kNumel = -2;
+  // Returns the dimension of a tensor that has the size of the symbol; kElement for its element, kNumel for
+  // its number of elements. None for other numbers.
   std::optional<std::pair<Tensor, int64_t>> dimensionOf(int symbol) const;
 
   std::optional<capture::SizeExpression> sizeOf(PyObject* number) const;
@@ -107,8 +112,18 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   };
   std::vector<Pending> pending_;
   int last_symbol_ = -1;  // of next()
+  // Tensors whose nonzero elements were counted.
+  struct Counted {
+    Tensor tensor;
+    uint32_t version = 0;
+    int symbol = 0;
+  };
+  std::vector<Counted> counted_;
+  std::string problem_;  // that ends the graph behind the current call
   bool may_decide_ = true;
   std::unordered_map<int, std::pair<Value*, int64_t>> dimensions_;  // by symbol
+  std::unordered_map<int, std::pair<size_t, int64_t>> input_dimensions_;
+  size_t num_inputs_ = 0;
   // Sizes that are computed when somebody asks: a dimension of a node's result, by symbol.
   struct Deferred {
     const Node* node = nullptr;

@@ -97,9 +97,16 @@ void TorchCallState::run() {
   {
     const RunOptions options = interruptibleRun();
     const std::shared_ptr<void> owner = record_.script.unit;
-    const WithoutGil others;
-    result = callFunction(*record_.script.function, std::move(values), {}, options, &owner);
+    try {
+      const WithoutGil others;
+      result = callFunction(*record_.script.function, std::move(values), {}, options, &owner);
+    } catch (const RuntimeError&) {
+      const auto& guesses = record_.script.guesses;
+      if (guesses) guesses->learn(*record_.script.function->graph(), tensors_);
+      throw;
+    }
   }
+  if (record_.script.guesses) record_.script.guesses->check(tensors_, result.elements());
   if (random) random->putBack();
   for (const IValue& each : result.elements()) results.push_back(each.toTensor());
   results.resize(results.size() - record_.script.num_hidden);

@@ -59,6 +59,14 @@ class TorchGraph : public capture::CapturedGraph {
   std::string contents() const override { return contentsOf(*record_->script.function->graph()); }
   bool isImpure() const override { return record_->script.impure; }
   bool writes() const override { return record_->script.writes; }
+  int64_t numWrongGuesses() const override {
+    const auto& guesses = record_->script.guesses;
+    return guesses ? guesses->wrong : 0;
+  }
+  std::vector<int64_t> actualSizes() const override {
+    const auto& guesses = record_->script.guesses;
+    return guesses ? guesses->actual : std::vector<int64_t>();
+  }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override;
   std::shared_ptr<CapturedGraph> operatorByOperator() const override;

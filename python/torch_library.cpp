@@ -122,6 +122,7 @@ TorchLibrary::TorchLibrary(PyObject* module) {
   default_dtype = attribute(module, "get_default_dtype");
   autocast_enabled = attributeIfAny(module, "is_autocast_cpu_enabled");
   return_types_ = attributeIfAny(module, "return_types");
+  packet_type_ = attributeIfAny(attribute(module, "_ops").get(), "OpOverloadPacket");
   addConstants(module);
   addCallees(module);
   addFunctions(module, "torch");
@@ -238,15 +239,35 @@ bool TorchLibrary::isConstant(PyObject* object) const {
          type == format_type_ || type == float_limits_type_ || type == integer_limits_type_;
 }
 
+// Notes the counterpart of torch.ops.NAMESPACE.NAME, objects that are made when they are asked for.
+void TorchLibrary::addPacket(PyObject* function) const {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(function)) != packet_type_.get()) return;
+  const Object name = attributeIfAny(function, "_qualified_op_name");
+  const char* const text =
+      name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const std::string_view all = text ? text : "";
+  const size_t at = all.find("::");
+  if (all.substr(0, at) != "aten" && all.substr(0, at) != "torchvision") return;
+  counterparts_.emplace(function, Counterpart{"torch.ops." + std::string(all.substr(0, at)),
+                                              std::string(all.substr(at + 2)),
+                                              false,
+                                              {}});
+  kept_.push_back(Object::share(function));
+}
+
 PyObject* TorchLibrary::ownFunction(PyObject* function) const {
-  const auto known = counterparts_.find(function);
+  auto known = counterparts_.find(function);
+  if (known == counterparts_.end()) {
+    addPacket(function);
+    known = counterparts_.find(function);
+  }
   if (known == counterparts_.end()) return nullptr;
   Counterpart& it = known->second;
   if (!it.asked) {
     it.asked = true;
-    const Object from = it.module[0] == '\0'
+    const Object from = it.module.empty()
                             ? Object::share(reinterpret_cast<PyObject*>(python::tensor_type))
-                            : ownModule(it.module);
+                            : ownModule(it.module.c_str());
     it.found = attributeIfAny(from.get(), it.name.c_str());
     // Members of the namespace that are more than operators are evaluated as PyTorch has them.
     if (it.found && ownTensors()->calleeOf(it.found.get()) != Callee::kOperator &&

@@ -58,7 +58,7 @@ class TorchLibrary {
  private:
   // A place in Wick where a function is looked up when it is first asked for.
   struct Counterpart {
-    const char* module;  // "torch.nn.functional"; empty: a member of wick.Tensor
+    std::string module;  // "torch.nn.functional"; empty: a member of wick.Tensor
     std::string name;
     bool asked = false;
     capture::Object found;
@@ -68,6 +68,7 @@ class TorchLibrary {
   void addConstants(PyObject* module);
   void addFunctions(PyObject* from, const char* module);
   void addMethods();
+  void addPacket(PyObject* function) const;
   void addCallees(PyObject* module);
   capture::Object mapped(PyObject* object, bool to_own, int depth) const;
   capture::Object mappedTuple(PyObject* tuple, bool to_own, int depth) const;
@@ -75,12 +76,12 @@ class TorchLibrary {
   PyTypeObject *dtype_type_ = nullptr, *device_type_ = nullptr, *layout_type_ = nullptr,
                *format_type_ = nullptr;
   PyTypeObject *float_limits_type_ = nullptr, *integer_limits_type_ = nullptr;
-  capture::Object return_types_;
+  capture::Object return_types_, packet_type_;
   std::unordered_map<PyObject*, capture::Object> own_constants_, foreign_constants_;
   mutable std::unordered_map<PyObject*, Counterpart> counterparts_;
 
   std::unordered_map<PyObject*, capture::Callee> callees_;
-  std::vector<capture::Object> kept_;
+  mutable std::vector<capture::Object> kept_;
 };
 
 }  // namespace wick::python

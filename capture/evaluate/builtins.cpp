@@ -441,10 +441,13 @@ template <PyTypeObject* kType>
 Variable* numberOf(Capture& capture, const Arguments& given) {
   for (Variable* each : given.positional) {
     if (!capture.as<TensorVariable>(each)) continue;
-    Variable* const found =
-        kType == &PyLong_Type && argumentCount(given) == 1 ? elementOf(capture, each) : nullptr;
-    if (!found) breakGraph("the value of a tensor as a number");
-    return found;
+    Variable* const found = argumentCount(given) == 1 ? elementOf(capture, each) : nullptr;
+    const bool open = dynamic_cast<SizeVariable*>(found) != nullptr;
+    if (!found || (open && kType != &PyLong_Type)) {
+      breakGraph("the value of a tensor as a number");
+    }
+    if (open) return found;
+    return callConcretely(capture, reinterpret_cast<PyObject*>(kType), {{found}, {}});
   }
   const bool alone = given.positional.size() == 1 && given.keywords.empty();
   if (alone && kType == &PyLong_Type && dynamic_cast<SizeVariable*>(first(given))) {

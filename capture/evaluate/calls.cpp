@@ -78,6 +78,9 @@ Variable* callVariable(Capture& capture, Variable* function, const Arguments& gi
 Variable* elementOf(Capture& capture, Variable* variable) {
   auto* const tensor = capture.as<TensorVariable>(variable);
   if (!tensor) return nullptr;
+  if (const Object number = capture.recording->constantOf(tensor->fake())) {
+    return capture.constant(number.get());
+  }
   const auto element = capture.recording->elementOf(tensor->fake());
   return element ? capture.sizeVariable(*element) : nullptr;
 }

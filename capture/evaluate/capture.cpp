@@ -58,7 +58,10 @@ bool isPlainClass(PyTypeObject* type) {
 Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings& settings)
     : world(world), roots(roots), recording(world.record()), settings_(settings) {
   if (!settings.decided) guards.sizes().forbidDecided();
-  guards.sizes().useHints(settings.examples);
+  if (settings.guesses) guards.sizes().allowGuesses();
+  const bool again = !settings.examples.empty();
+  guards.sizes().useHints(again ? settings.examples : settings.hints);
+  if (again || !settings.hints.empty()) guards.sizes().trustHints();
 }
 
 Capture::~Capture() = default;

@@ -210,9 +210,10 @@ void jump(EvalFrame& f, uint32_t) {
   f.jump();
 }
 
-// Returns the top of the stack if it is a tensor, or null.
+// Returns the top of the stack if it is a tensor whose elements are no constants, or null.
 TensorVariable* tensorOnTop(EvalFrame& f) {
-  return dynamic_cast<TensorVariable*>(f.capture.use(f.peek(1)));
+  auto* const tensor = dynamic_cast<TensorVariable*>(f.capture.use(f.peek(1)));
+  return tensor && !f.capture.recording->constantOf(tensor->fake()) ? tensor : nullptr;
 }
 
 template <bool kWhen>

@@ -107,7 +107,9 @@ int SizeTable::addDecided(int64_t hint, int64_t least) {
 }
 
 int64_t SizeTable::nextHint(bool element) const {
-  if (symbols_.size() < hints_.size()) return hints_[symbols_.size()];
+  if (symbols_.size() < hints_.size() && hints_[symbols_.size()] >= 0) {
+    return hints_[symbols_.size()];
+  }
   // Such as indices are in small tensors.
   if (element) return 1;
   // Such as few sizes are.
@@ -346,9 +348,10 @@ bool SizeTable::holds(const SizeExpression& expression, SizeRelation relation) {
   }
   const bool truth = isTrue(*value, relation);
   if (const auto answer = answered(rangeOf(simple), relation)) return *answer;
-  if (hasDecided(simple)) throw UnknownSize(text(simple));
-  if (narrow(simple, relation, truth)) return truth;
-  SizeCondition condition{simple, truth ? relation : opposite(relation)};
+  const bool guessed = hasDecided(simple);
+  if (guessed) checkGuess(simple, relation, truth);
+  if (!guessed && narrow(simple, relation, truth)) return truth;
+  SizeCondition condition{simple, truth ? relation : opposite(relation), guessed};
   const bool known = std::ranges::any_of(conditions_, [&](const SizeCondition& each) {
     return each.relation == condition.relation && each.expression == condition.expression;
   });
@@ -403,9 +406,59 @@ bool SizeTable::matches(std::span<const int64_t> sizes) const {
     if (sizes[i] < range.first || sizes[i] > range.second) return false;
   }
   return std::ranges::all_of(conditions_, [&](const SizeCondition& each) {
-    const std::optional<int64_t> value = evaluate(each.expression, sizes);
-    return value && isTrue(*value, each.relation);
+    return each.guessed || holdsCondition(each, sizes);
   });
+}
+
+bool SizeTable::holdsCondition(const SizeCondition& condition,
+                               std::span<const int64_t> sizes) const {
+  const std::optional<int64_t> value = evaluate(condition.expression, sizes);
+  return value && isTrue(*value, condition.relation);
+}
+
+bool SizeTable::hasGuesses() const {
+  return std::ranges::any_of(conditions_, &SizeCondition::guessed);
+}
+
+std::vector<int> SizeTable::guessedSymbols() const {
+  std::vector<int> symbols;
+  for (const SizeCondition& each : conditions_) {
+    if (each.guessed) collectSymbols(each.expression, symbols);
+  }
+  std::ranges::sort(symbols);
+  const auto again = std::ranges::unique(symbols);
+  symbols.erase(again.begin(), again.end());
+  return symbols;
+}
+
+bool SizeTable::isGuessedExactly(int symbol) const {
+  return std::ranges::any_of(conditions_, [&](const SizeCondition& each) {
+    if (!each.guessed || each.relation != SizeRelation::kEqual) return false;
+    const std::vector<int> symbols = symbolsIn(each.expression);
+    return std::ranges::find(symbols, symbol) != symbols.end();
+  });
+}
+
+bool SizeTable::guessesHold(std::span<const int64_t> sizes) const {
+  return std::ranges::all_of(conditions_, [&](const SizeCondition& each) {
+    return !each.guessed || holdsCondition(each, sizes);
+  });
+}
+
+// Throws UnknownSize where the answer for the hints is no guess: two numbers are hardly ever equal by chance,
+// and the graph must know them.
+void SizeTable::checkGuess(const SizeExpression& expression, SizeRelation relation,
+                           bool truth) const {
+  const std::vector<int> symbols = symbolsIn(expression);
+  const bool known = std::ranges::all_of(
+      symbols, [&](int each) { return symbols_[static_cast<size_t>(each)].in_graph; });
+  const bool equal = truth ? relation == SizeRelation::kEqual : relation == SizeRelation::kNotEqual;
+  const bool element = std::ranges::any_of(symbols, [&](int each) { return isElement(each); });
+  // That nothing is selected is no chance.
+  const bool none = hints_are_true_ && std::ranges::all_of(symbols, [&](int each) {
+                      return !isDecided(each) || hintOf(each) == 0;
+                    });
+  if (!may_guess_ || !known || (equal && !none) || element) throw UnknownSize(text(expression));
 }
 
 // ---- texts ----
@@ -448,8 +501,9 @@ std::vector<std::string> SizeTable::lines() const {
   }
   static constexpr const char* kSigns[] = {"==", "!=", "<", ">="};
   for (const SizeCondition& each : conditions_) {
-    lines.push_back(
-        fmt::format("{} {} 0", text(each.expression), kSigns[static_cast<size_t>(each.relation)]));
+    lines.push_back(fmt::format("{} {} 0{}", text(each.expression),
+                                kSigns[static_cast<size_t>(each.relation)],
+                                each.guessed ? ", asked when the graph has run" : ""));
   }
   return lines;
 }

@@ -27,13 +27,15 @@ enum class SizeRelation : uint8_t { kEqual, kNotEqual, kLess, kAtLeast };
 struct SizeCondition {
   SizeExpression expression;
   SizeRelation relation = SizeRelation::kEqual;
+  bool guessed = false;  // it depends on what elements decide
 };
 
 // The open sizes of one attempt. Each has the size of the example as its hint, and is at least 2. All
 // that is asked about an expression is answered for the hints; what the answer supposes is noted.
 //
-// A number that elements decide (a count of nonzero elements) is known only when the graph runs, so
-// nothing can be supposed of it: UnknownSize where a question has no answer for all its values.
+// A number that elements decide (a count of nonzero elements) is known only when the graph has run. Where
+// a question about it has no answer for all its values, that for its hint is a guess, which is checked then;
+// UnknownSize where guesses are forbidden, and where nobody can guess the exact value.
 class SizeTable {
  public:
   // Returns the symbol of one more open size.
@@ -53,8 +55,18 @@ class SizeTable {
   // Forbids such sizes.
   void forbidDecided() { may_decide_ = false; }
   bool mayDecide() const { return may_decide_; }
+  void allowGuesses() { may_guess_ = true; }
+  bool hasGuesses() const;
+  // Returns the symbols that guesses depend on.
+  std::vector<int> guessedSymbols() const;
+  // Says that the number is known where the graph runs.
+  void noteInGraph(int symbol) { symbols_[static_cast<size_t>(symbol)].in_graph = true; }
   // Takes the hints from a table with the same symbols.
   void useHints(std::vector<int64_t> hints) { hints_ = std::move(hints); }
+  // Says that the hints were true in a run, so that sizes of 0 may be guessed.
+  void trustHints() { hints_are_true_ = true; }
+  // Returns whether a guess says what the number is.
+  bool isGuessedExactly(int symbol) const;
   int numSymbols() const { return static_cast<int>(symbols_.size()); }
   int64_t hintOf(int symbol) const { return symbols_[static_cast<size_t>(symbol)].hint; }
   bool isFixed(int symbol) const { return range(symbol).first == range(symbol).second; }
@@ -92,8 +104,10 @@ class SizeTable {
   // Returns the symbols that the expression depends on.
   std::vector<int> symbolsIn(const SizeExpression& expression) const;
 
-  // Returns whether everything that was supposed holds for these sizes.
+  // Returns whether everything that was supposed holds for these sizes; without guesses.
   bool matches(std::span<const int64_t> sizes) const;
+  // Returns whether all guesses are right for these sizes.
+  bool guessesHold(std::span<const int64_t> sizes) const;
   // Returns a line for each condition.
   std::vector<std::string> lines() const;
   // Names of symbols for texts.
@@ -113,6 +127,7 @@ class SizeTable {
     Range range;
     std::string name;
     bool decided = false;
+    bool in_graph = false;
   };
 
   const Range& range(int symbol) const { return symbols_[static_cast<size_t>(symbol)].range; }
@@ -121,6 +136,8 @@ class SizeTable {
   static std::optional<bool> answered(const Range& range, SizeRelation relation);
   // Narrows the range of the symbol, if the expression is linear in it alone.
   bool narrow(const SizeExpression& expression, SizeRelation relation, bool truth);
+  bool holdsCondition(const SizeCondition& condition, std::span<const int64_t> sizes) const;
+  void checkGuess(const SizeExpression& expression, SizeRelation relation, bool truth) const;
   void collectSymbols(const SizeExpression& expression, std::vector<int>& symbols) const;
   std::string atomText(int atom) const;
 
@@ -131,6 +148,8 @@ class SizeTable {
   std::vector<SizeCondition> conditions_;
   std::vector<int64_t> hints_;
   bool may_decide_ = true;
+  bool may_guess_ = false;
+  bool hints_are_true_ = false;
 };
 
 }  // namespace wick::capture

@@ -94,10 +94,11 @@ int SizeVariable::buildDecided(Builder& builder, const SizeExpression& expressio
     if (!found.fake) throw UnknownSize(sizes.nameOf(of.symbol));
     PyObject* const fake = capture_.keep(found.fake);
     PyTypeObject* const type = capture_.recording->typeOf(fake);
-    const Object method = Object::checked(
-        PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), found.element ? "item" : "size"));
+    static constexpr const char* kMethods[] = {"size", "item", "numel"};
+    const Object method = Object::checked(PyObject_GetAttrString(
+        reinterpret_cast<PyObject*>(type), kMethods[static_cast<size_t>(found.kind)]));
     std::vector<int> call{builder.constant(method.get()), builder.output(fake)};
-    if (!found.element) call.push_back(number(found.dim));
+    if (found.kind == Recording::Dimension::Kind::kSize) call.push_back(number(found.dim));
     return builder.make(StepKind::kCall, std::move(call));
   };
   int sum = number(0);

@@ -55,7 +55,10 @@ int64_t TensorVariable::length(Capture& capture) {
   return PyLong_AsLongLong(firstSize(capture)->constant());
 }
 
-bool TensorVariable::truth(Capture&) {
+bool TensorVariable::truth(Capture& capture) {
+  if (const Object number = capture.recording->constantOf(fake_.get())) {
+    return PyObject_IsTrue(number.get()) == 1;
+  }
   breakGraph("a branch on the value of a tensor");
 }
 

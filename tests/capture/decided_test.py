@@ -154,6 +154,102 @@ class Decided:
 
         self.check(f, graphs=None)
 
+    def test_a_branch_on_a_size_is_guessed(self):
+        def f(x):
+            y = x[x > 0]
+            if y.numel() == 0:
+                return x - 1
+            return y.max() + len(y)
+
+        counters = wick.compiler.counters
+        compiled = wick.compile(f)
+        self.same(compiled(self.inputs[0]), f(self.inputs[0]), "first")
+        graphs, breaks = counters.graph_count, counters.graph_break_count
+        for x in (self.inputs[0], self.inputs[1], self.inputs[3]):
+            self.same(compiled(x), f(x), "right")
+        self.assertEqual((counters.graph_count, counters.graph_break_count), (graphs, breaks))
+        # Wrong guesses run plainly, and the sizes that were found are the next guess.
+        for _ in range(4):
+            self.same(compiled(self.inputs[2]), f(self.inputs[2]), "wrong")
+        self.assertEqual(counters.graph_break_count, breaks)
+        for i in range(40):
+            x = self.inputs[2 if i % 3 else 0]
+            self.same(compiled(x), f(x), i)
+
+    def test_nothing_is_selected_in_the_first_call(self):
+        def f(x):
+            y = x[x > 0]
+            if len(y) == 0:
+                return x - 1
+            return y.max()
+
+        compiled = wick.compile(f)
+        for _ in range(3):
+            self.same(compiled(self.inputs[2]), f(self.inputs[2]), "none")
+        before = wick.compiler.counters.graph_count
+        for x in (self.inputs[2], self.inputs[2] - 1):
+            self.same(compiled(x), f(x), "again")
+        self.assertEqual(wick.compiler.counters.graph_count, before)
+
+    def test_guesses_that_are_wrong_again_and_again(self):
+        def f(x, log):
+            y = x[x > 0]
+            log.append(len(y) > 9)
+            if len(y) > 9:
+                return y[:9].sum()
+            if len(y) > 5:
+                return y[:5].prod()
+            return y.sum() if len(y) > 0 else x.sum()
+
+        compiled = wick.compile(f)
+        a, b = [], []
+        for i in range(60):
+            x = self.torch.randn(4, 4) + (i * 7 % 5 - 2) * 0.7
+            self.same(compiled(x, a), f(x, b), i)
+        self.assertEqual(a, b)
+
+    def test_the_same_mask_selects_as_many(self):
+        t = self.torch
+
+        def f(x):
+            mask = x[0] > -1
+            scores, at = x[0][mask], t.where(mask)[0]
+            best, index = scores.topk(min(2, at.shape[0]))
+            return best, at[index], t.masked_select(x[1], mask) + scores
+
+        compiled = wick.compile(f)
+        for each in self.inputs[:2] + self.inputs[3:]:
+            self.same(compiled(each), f(each), "same mask")
+
+        def g(x):
+            mask = x > 0
+            a = x[mask]
+            mask[0] = True
+            return a, x[mask]
+
+        self.check(g)
+
+    def test_elements_of_constants(self):
+        t = self.torch
+
+        def f(x):
+            size = t.tensor(x.shape[-2:])
+            scale = t.min(12.0 / size.to(t.float32).min(), 30.0 / size.max()).item()
+            if t.tensor(2) > 1:
+                x = x * scale
+            return x, int(t.tensor([3])), float(t.tensor(0.5)), t.zeros(2).sum().item()
+
+        self.check(f)
+
+        def g(x):
+            c = t.zeros(3)
+            c[0] += 1
+            d = t.zeros(3)
+            d[1:].add_(2)
+            return x * c.sum().item(), d.sum().item()
+
+        self.check(g, graphs=None)
+
     def test_writes_by_masks(self):
         t = self.torch
 
