@@ -55,6 +55,9 @@ void requireDense(const std::string& name, const Tensor& result) {
 std::string withoutDevice(std::string message) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"not available on device ahead", "not available ahead of time"},
+      // Kernels of quantized tensors alone say so (runtime/ops/quantized/values.cpp).
+      {"expected tensors on the CPU, got one on ahead",
+       "quantized tensors are not compiled ahead of time"},
       {"got one on ahead", "got one whose elements are known only when the compiled model runs"},
       {"found at least two devices, ahead and cpu!",
        "one is known now, and one only when the compiled model runs"},

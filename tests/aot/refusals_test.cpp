@@ -278,6 +278,9 @@ TEST(AotRefusalsTest, Constants) {
               HasSubstr("the result result: sparse float32[] is not available ahead of time"));
   EXPECT_THAT(refusal(quantized, "return self.kept"),
               HasSubstr("the result result: quantized quint8[] is not available ahead of time"));
+  EXPECT_THAT(refusal("torch.eye(3)",
+                      "return torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).dequantize()"),
+              HasSubstr("quantize_per_tensor: quantized tensors are not compiled ahead of time"));
   EXPECT_THAT(refusal(number, "s = self.kept" + loop + "    return x + s.to_dense()"),
               HasSubstr("a sparse float32[] is not available ahead of time"));
   EXPECT_THAT(refusal(quantized, "l = [self.kept]" + loop +
