@@ -56,19 +56,21 @@ trap 'rm -rf "$new"' EXIT
 chmod 755 "$new"
 
 # The headers that others include, and those that these include. Names in quotes become relative, so
-# that no other project's core/… is meant.
+# that no other project's core/… is meant, and within a folder they are the file's name alone, so that the compiler's
+# messages name short paths.
 declare -A seen=()
 install_header() {
   local header=$1 included
   [ -z "${seen[$header]:-}" ] || return 0
   seen[$header]=1
-  local from up
+  local from folder up
   from=$(file "$header")
   [ -f "$from" ] || fail "$header is missing"
-  up=$(dirname "$header" | sed 's,[^/]\+,..,g')
-  [ "$(dirname "$header")" != . ] || up=.
-  mkdir -p "$new/include/wick/$(dirname "$header")"
-  sed "s,^#include \"\(\.\./\)\?\([^\"]*\)\",#include \"$up/\2\"," "$from" >"$new/include/wick/$header"
+  folder=$(dirname "$header")/ up=
+  if [ "$folder" = ./ ]; then folder=; else up=$(sed 's,[^/]\+,..,g' <<<"$folder"); fi
+  mkdir -p "$new/include/wick/$folder"
+  sed "s,^#include \"\(\.\./\)\?\([^\"]*\)\",#include \"$up\2\",
+    s,^#include \"$up$folder\([^/\"]*\)\",#include \"\1\"," "$from" >"$new/include/wick/$header"
   while read -r included; do install_header "$included"; done \
     < <(sed -n 's,^#include "\(\.\./\)\?\([^"]*\)".*,\2,p' "$from")
 }

@@ -60,7 +60,8 @@ depends=$(
     path=$(/sbin/ldconfig -p | awk -v name="$library" '$1 == name && /x86-64/ {print $NF; exit}')
     [ -n "$path" ] || fail "$library is not installed"
     # A library may be a link that belongs to no package, or lie in /lib, which is /usr/lib.
-    owner=$(dpkg -S "$(realpath "$path")" 2>/dev/null || dpkg -S "*/$(basename "$(realpath "$path")")") ||
+    owner=$(dpkg -S "$(realpath "$path")" 2>/dev/null || dpkg -S "$path" 2>/dev/null ||
+      dpkg -S "*/$(basename "$(realpath "$path")")") ||
       fail "no package holds $path"
     echo "${owner%%:*}"
   done | sort -u

@@ -102,6 +102,34 @@ TEST_F(InstalledTest, HoldsWhatItShould) {
   }
   const Outcome version = run((prefix() / "bin/torchscript-cli").string() + " --version");
   EXPECT_EQ(version.text, "torchscript-cli 0.1.0\n");
+  for (const char* package : {"wick", "wick-static"}) {
+    const std::string asked = "echo " + flags(package, "--variable=bindir");
+    const fs::path bin = run(asked).text.substr(0, run(asked).text.find('\n'));
+    EXPECT_TRUE(fs::exists(bin / "torchscript-cli")) << bin;
+  }
+}
+
+// Paths of headers in the compiler's messages do not grow with each header on the way.
+TEST_F(InstalledTest, HeadersIncludeEachOtherByShortPaths) {
+  const fs::path source = folder("paths") / "main.cpp";
+  write(source, R"(#include <wick/wick.h>
+
+#include <iostream>
+
+int main() {
+  std::cout << wick::Tensor::zeros({2, 3}, wick::DType::Float).sizes() << "\n";
+  std::cout << wick::Tensor::from({1.f}).select(0, 0).sizes() << "\n";
+}
+)");
+  const std::string program = folder("paths_program").string();
+  const Outcome built = run("g++ -std=c++20 -H " + source.string() + " -o " + program + " " +
+                            flags("wick-core", "--cflags --libs") + " -Wl,-rpath," +
+                            (prefix() / "lib").string() + " 2>&1");
+  ASSERT_EQ(built.code, 0) << built.text;
+  EXPECT_THAT(built.text, HasSubstr("/include/wick/core/tensor.h\n"));
+  EXPECT_THAT(built.text, Not(HasSubstr("/wick/./")));
+  EXPECT_THAT(built.text, Not(HasSubstr("/core/../core/")));
+  EXPECT_EQ(run(program).text, "[2, 3]\n[]\n");
 }
 
 TEST_F(InstalledTest, LibrariesAreSmallAndShowOnlyTheirInterface) {
