@@ -1,6 +1,7 @@
 #include "wick.h"
 
 #include <istream>
+#include <ostream>
 
 #include "frontend/compile.h"
 #include "ir/function.h"
@@ -12,6 +13,10 @@ namespace {
 constexpr std::string_view kPrefix = "__torch__.";
 
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, IntSpan sizes) {
+  return out << formatInts(sizes);
+}
 
 Program::Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)), owner_(unit_) {
   known();

@@ -93,6 +93,9 @@ class Program {
   std::shared_ptr<void> owner_;  // the unit, as runs want it
 };
 
+// Prints sizes and strides: "[2, 3]".
+std::ostream& operator<<(std::ostream& out, IntSpan sizes);
+
 // Compiles functions and classes. `file_name` stands in messages. Throws CompileError.
 Program compile(const std::string& source, const std::string& file_name = "<string>");
 

@@ -105,6 +105,8 @@ TEST(HandlesTest, ValuesHaveTexts) {
   EXPECT_EQ(shown(IValue("text")), "'text'");
   EXPECT_EQ(shown(IValue(std::vector<int64_t>{1, 2})), "[1, 2]");
   EXPECT_EQ(shown(DType::BFloat16), "bfloat16");
+  EXPECT_EQ(shown(Tensor::zeros({1, 3, 8}, DType::Float).sizes()), "[1, 3, 8]");
+  EXPECT_EQ(shown(Tensor::zeros({}, DType::Float).strides()), "[]");
 }
 
 TEST(HandlesTest, PreparedMethodsAreCalledAsModulesAre) {
