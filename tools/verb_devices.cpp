@@ -15,7 +15,15 @@ void devicesVerb(const Options&) {
                         facts.name, facts.major, facts.minor, facts.multiprocessors,
                         static_cast<double>(facts.memory) * 1e-9);
   }
-  if (count == 0) text += fmt::format("no CUDA device: {}\n", cuda::whyNoDevice());
+  if (count == 0) {
+    text += fmt::format("no CUDA device: {}\n", cuda::whyNoDevice());
+    // It needs no device.
+    if (cuda::hasCompiler()) {
+      text += fmt::format("build --device cuda compiles for other machines, by NVRTC {}\n",
+                          cuda::compilerVersion());
+    }
+    return print(text);
+  }
   text += cuda::hasCompiler()
               ? fmt::format("kernels are compiled by NVRTC {}\n", cuda::compilerVersion())
               : "no compiler for CUDA kernels: the library libnvrtc cannot be opened\n";

@@ -147,9 +147,22 @@ std::string whyNoDevice() {
   }
 }
 
+namespace {
+
+// Returns the driver; without one there is no device either, which the error says first.
+const Driver& driverFor(int index) {
+  try {
+    return driver();
+  } catch (const RuntimeError& e) {
+    throwRuntimeError("device cuda:{}: there are 0 such devices ({})", index, e.brief());
+  }
+}
+
+}  // namespace
+
 CudaDevice& deviceAt(int index) {
   Devices& all = devices();
-  const Driver& d = driver();
+  const Driver& d = driverFor(index);
   std::lock_guard lock(all.mutex);
   if (all.generation != driverGeneration()) {
     all.made.clear();

@@ -10,6 +10,19 @@
 
 namespace wick::cuda {
 
+namespace {
+
+// Returns why a library cannot be opened, without its name, which the caller tells:
+// "libcuda.so.1: cannot open shared object file: No such file or directory" is "No such file or directory".
+std::string reasonWithout(const std::string& name, std::string said) {
+  for (const std::string& begin : {name + ": ", std::string("cannot open shared object file: ")}) {
+    if (said.starts_with(begin)) said.erase(0, begin.size());
+  }
+  return said;
+}
+
+}  // namespace
+
 Library::Library(std::span<const char* const> names) : name_(names.front()) {
   std::vector<std::string> folders = {""};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -21,7 +34,9 @@ Library::Library(std::span<const char* const> names) : name_(names.front()) {
     for (const char* name : names) {
       handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle_) return;
-      if (const char* said = dlerror(); said && error_.empty()) error_ = said;
+      if (const char* said = dlerror(); said && error_.empty()) {
+        error_ = reasonWithout(name_, said);
+      }
     }
   }
 }
