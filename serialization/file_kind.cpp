@@ -69,7 +69,19 @@ constexpr Magic kMagics[] = {
 };
 
 // Kinds whose remedy depends on who asks.
-enum class Group { None, Program, Values, Tensor, Array, Arrays, Script, Library, Torch, Foreign };
+enum class Group {
+  None,
+  Program,
+  Values,
+  Tensor,
+  Array,
+  Arrays,
+  Script,
+  Library,
+  Torch,
+  Objects,
+  Foreign
+};
 
 struct KindText {
   FileKind kind;
@@ -86,7 +98,7 @@ constexpr KindText kTexts[] = {
     {FileKind::SavedTensor, "holds a tensor, no program", nullptr, Group::Tensor},
     {FileKind::SavedObjects,
      "holds Python objects that torch.save wrote, without the program of any module", nullptr,
-     Group::Foreign},
+     Group::Objects},
     {FileKind::ExportedProgram, "is a program of torch.export (.pt2), which Wick does not run",
      nullptr, Group::Torch},
     {FileKind::AotInductor,
@@ -193,6 +205,11 @@ constexpr Remedy kRemedies[] = {
      true,
      {"in Python write torch.jit.script(module).save(\"model.pt\") for the module that it was made "
       "of"}},
+    {Group::Objects, true, {kHowToSave}},
+    {Group::Objects,
+     false,
+     {"in Python load it and save its tensors alone: torch.save(module.state_dict(), "
+      "\"weights.pt\")"}},
     {Group::Foreign, true, {kHowToSave}},
 };
 
@@ -469,6 +486,13 @@ void throwWrongFile(const Bytes& file, const std::string& name, Wanted wanted,
   if (contents.kind == FileKind::SavedValue && wanted == Wanted::Module) {
     describeSaved(file, name, limits, contents);
   }
+  throw WrongFile(name, std::move(contents), wanted);
+}
+
+void throwSavedObjects(const std::string& name, const std::string& global, Wanted wanted) {
+  FileContents contents = plain(FileKind::SavedObjects);
+  replaceIn(contents.is, "torch.save wrote",
+            fmt::format("torch.save wrote ({})", shortened(global)));
   throw WrongFile(name, std::move(contents), wanted);
 }
 

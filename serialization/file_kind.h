@@ -87,6 +87,9 @@ std::string messageFor(const std::exception& error, Interface interface);
 // Throws WrongFile. The description of a file of torch.save counts its tensors, if it is cheap.
 [[noreturn]] void throwWrongFile(const Bytes& file, const std::string& name, Wanted wanted,
                                  const ArchiveLimits& limits = {});
+// Throws it for a file of torch.save that holds objects of a class of Python, whose name is `global`.
+[[noreturn]] void throwSavedObjects(const std::string& name, const std::string& global,
+                                    Wanted wanted);
 // The same for a ZIP archive that its reader refused. Returns when the archive is damaged, or is of
 // the wanted kind after all: then the reader's own error tells more.
 void throwWrongZip(const Bytes& file, const std::string& name, Wanted wanted,

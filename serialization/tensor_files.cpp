@@ -10,6 +10,7 @@
 #include "serialization/safetensors.h"
 #include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
+#include "serialization/unpickler.h"
 
 namespace wick {
 namespace {
@@ -69,7 +70,12 @@ NamedTensors loadTensors(const std::string& path, const ArchiveLimits& limits,
       }
       throwWrongZip(file, path, Wanted::Tensors, limits);
   }
-  const IValue value = loadValue(std::move(file), path, limits, devices);
+  IValue value;
+  try {
+    value = loadValue(std::move(file), path, limits, devices);
+  } catch (const CodeOfPython& error) {
+    throwSavedObjects(path, error.global, Wanted::Tensors);
+  }
   try {
     return namedTensors(value);
   } catch (const RuntimeError& error) {

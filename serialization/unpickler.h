@@ -65,6 +65,14 @@ struct UnpicklerHooks {
   std::shared_ptr<LoadBudget> budget;
 };
 
+// A pickle that names code of Python, which is never run.
+class CodeOfPython : public LoadError {
+ public:
+  CodeOfPython(const std::string& message, std::string global)
+      : LoadError(message), global(std::move(global)) {}
+  const std::string global;  // "models.Net"
+};
+
 // One pickle. dtypes, layouts and memory formats become ints as in TorchScript, torch.Size becomes
 // a tuple, OrderedDict a dict. Containers without a type tag get the types of their elements, or
 // Any.

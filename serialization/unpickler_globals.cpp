@@ -147,9 +147,10 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
     if (type == nullptr) fail("there is no code for {}", full);
     pushNew(Kind::Type)->type = std::move(type);
   } else {
-    fail(
-        "the global {} is not allowed: it names code of Python, which is never run; save values "
-        "alone, such as module.state_dict()",
+    throw CodeOfPython(
+        fmt::format("{}: the global {} is not allowed: it names code of Python, which is never "
+                    "run; save values alone, such as module.state_dict() (at byte {})",
+                    name_, full, opcode_at_),
         full);
   }
   globals_.emplace(full, stack_.back());
