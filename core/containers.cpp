@@ -76,8 +76,9 @@ void Object::pinSlots() const {
 }
 
 void Object::throwNoSlot(size_t i) const {
-  throw InternalError(__FILE__, __LINE__,
-                      fmt::format("object of '{}' has no slot {}", type_->name(), i));
+  throw InternalError(
+      __FILE__, __LINE__,
+      fmt::format("object of '{}' has no slot {}", readableClassName(type_->name()), i));
 }
 
 void Object::setSlot(size_t i, IValue value) {
@@ -100,15 +101,17 @@ void Object::setSlot(size_t i, IValue value) {
 
 const IValue& Object::attr(const std::string& name) const {
   auto slot = type_->findAttribute(name);
-  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'", type_->name(), name);
-  WICK_CHECK(*slot < slots_.size(), "'{}' object: attribute '{}' was never set", type_->name(),
-             name);
+  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'",
+             readableClassName(type_->name()), name);
+  WICK_CHECK(*slot < slots_.size(), "'{}' object: attribute '{}' was never set",
+             readableClassName(type_->name()), name);
   return slots_[*slot];
 }
 
 void Object::setAttr(const std::string& name, IValue value) {
   auto slot = type_->findAttribute(name);
-  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'", type_->name(), name);
+  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'",
+             readableClassName(type_->name()), name);
   setSlot(*slot, std::move(value));
 }
 

@@ -166,7 +166,8 @@ SugaredValuePtr ClassValue::call(const SourceRange& range, GraphFunction& fn,
   }
   if (!init) {
     checkUnreadable(*type_, "__init__");
-    throwCompileError(range, "Class {} does not have an __init__ function defined", type_->name());
+    throwCompileError(range, "Class {} does not have an __init__ function defined",
+                      readableClassName(type_->name()));
   }
   Graph& graph = *fn.graph();
   RangeGuard at(&graph, range);
@@ -191,9 +192,10 @@ SugaredValuePtr ClassValue::attr(const SourceRange& range, GraphFunction& fn,
   }
   std::set<std::string> names;
   for (const auto& [name, value] : type_->constants()) names.insert(name);
-  throw MissingMember(
-      range, fmt::format("class '{}' has no static method or constant '{}'", type_->name(), field),
-      field, type_, std::move(names));
+  throw MissingMember(range,
+                      fmt::format("class '{}' has no static method or constant '{}'",
+                                  readableClassName(type_->name()), field),
+                      field, type_, std::move(names));
 }
 
 SugaredValuePtr NamedTupleConstructor::call(const SourceRange& range, GraphFunction& fn,
@@ -240,8 +242,8 @@ SugaredValuePtr EnumClassValue::attr(const SourceRange& range, GraphFunction& fn
   }
   std::set<std::string> names;
   for (const auto& [name, value] : type_->members()) names.insert(name);
-  throwCompileError(range, "the enum '{}' has no member '{}'{}", type_->name(), field,
-                    didYouMean(field, names));
+  throwCompileError(range, "the enum '{}' has no member '{}'{}", readableClassName(type_->name()),
+                    field, didYouMean(field, names));
 }
 
 SugaredValuePtr EnumClassValue::iterate(const SourceRange& range, GraphFunction& fn) {

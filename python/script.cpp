@@ -262,7 +262,8 @@ bool unwrapObject(PyObject* object, IValue& out) {
 py::object attributeOf(const ScriptModule& self, const std::string& name) {
   if (self.module.hasAttr(name)) return pythonOf(self.module.attr(name));
   if (const IValue* constant = self.module.type()->findConstant(name)) return pythonOf(*constant);
-  throw py::attribute_error(self.module.type()->name() + " has no attribute '" + name + "'");
+  throw py::attribute_error(readableClassName(self.module.type()->name()) + " has no attribute '" +
+                            name + "'");
 }
 
 template <class T>
@@ -372,8 +373,8 @@ void addFunctions(py::module_& m) {
                const Object& object = self.value.toObject();
                if (object.type()->findAttribute(name)) return pythonOf(object.attr(name));
              }
-             throw py::attribute_error(self.value.type()->annotation() + " has no attribute '" +
-                                       name + "'");
+             throw py::attribute_error(readableClassName(self.value.type()->annotation()) +
+                                       " has no attribute '" + name + "'");
            })
       .def("_call", callOnObject)
       .def("_methods",
@@ -407,7 +408,8 @@ void addModules(py::module_& m) {
                      const py::object& value) { s.module.setAttr(name, valueOf(value)); })
       .def("same",
            [](const ScriptModule& s, const ScriptModule& o) { return s.module == o.module; })
-      .def("type_name", [](const ScriptModule& s) { return s.module.type()->name(); })
+      .def("type_name",
+           [](const ScriptModule& s) { return readableClassName(s.module.type()->name()); })
       .def("method_names", [](const ScriptModule& s) { return s.module.methodNames(); })
       .def("method",
            [](const ScriptModule& s, const std::string& name) {

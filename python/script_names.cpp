@@ -143,7 +143,8 @@ class ModuleValue : public SugaredValue {
   }
   std::vector<SugaredValuePtr> children(const SourceRange& range, GraphFunction& fn) const {
     if (!info_->is_container) {
-      throwCompileError(range, "a module of class {} cannot be iterated over", info_->type->name());
+      throwCompileError(range, "a module of class {} cannot be iterated over",
+                        readableClassName(info_->type->name()));
     }
     std::vector<SugaredValuePtr> out;
     for (const std::string& name : info_->order) {

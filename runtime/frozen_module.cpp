@@ -117,7 +117,7 @@ class SelfUses {
     if (use.offset != 0 || (kind != prim::GetAttr && kind != prim::SetAttr)) {
       throw UsageError(fmt::format(
           "freeze: expected that {} only reads and sets its attributes, found it given to {}",
-          module_.type()->name(), kind.qualString()));
+          readableClassName(module_.type()->name()), kind.qualString()));
     }
     attributes.insert(use.user->ivalue(attr::name).toString());
   }
@@ -143,7 +143,8 @@ struct Owner {
 
 Module freeze(const Module& module, const FreezeOptions& options) {
   if (module.isTraining()) {
-    throw UsageError(fmt::format("freeze: {} is in training mode", module.type()->name()));
+    throw UsageError(
+        fmt::format("freeze: {} is in training mode", readableClassName(module.type()->name())));
   }
   std::vector<std::pair<std::shared_ptr<GraphFunction>, std::shared_ptr<Graph>>> methods;
   std::set<std::string> attributes;

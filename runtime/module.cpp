@@ -117,8 +117,8 @@ class DeepCopy {
 
 Module::Module(ObjectRef object) : object_(std::move(object)) {
   if (!object_ || !object_->type()->isModule()) {
-    throw UsageError(
-        fmt::format("Module: {} is no module class", object_ ? object_->type()->name() : "null"));
+    throw UsageError(fmt::format("Module: {} is no module class",
+                                 object_ ? readableClassName(object_->type()->name()) : "null"));
   }
 }
 
@@ -168,12 +168,14 @@ Module Module::submodule(const std::string& dotted_name) const {
 template <class F>
 void Module::forEachSlot(const std::string& prefix, bool recurse, size_t depth, size_t& names,
                          F&& f) const {
-  WICK_CHECK(depth < kMaxDepth, "{}: modules are nested too deeply", type()->name());
+  WICK_CHECK(depth < kMaxDepth, "{}: modules are nested too deeply",
+             readableClassName(type()->name()));
   const auto& attributes = type()->attributes();
   for (size_t i = 0; i < attributes.size(); ++i) {
     const IValue& value = object_->slot(i);
     std::string name = prefix + attributes[i].name;
-    WICK_CHECK(++names <= kMaxNames, "{}: too many names of attributes", type()->name());
+    WICK_CHECK(++names <= kMaxNames, "{}: too many names of attributes",
+               readableClassName(type()->name()));
     f(name, attributes[i], value);
     if (recurse && isModule(value)) {
       asModule(value).forEachSlot(name + ".", recurse, depth + 1, names, f);

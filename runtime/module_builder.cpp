@@ -55,7 +55,8 @@ void ModuleBuilder::checkNew(const std::string& name) const {
     throw UsageError(fmt::format("ModuleBuilder: '{}' is no name for an attribute", name));
   }
   if (type_->findAttribute(name) || type_->findConstant(name) || type_->findMethod(name)) {
-    throw UsageError(fmt::format("ModuleBuilder: {} has '{}' already", type_->name(), name));
+    throw UsageError(
+        fmt::format("ModuleBuilder: {} has '{}' already", readableClassName(type_->name()), name));
   }
 }
 
@@ -93,7 +94,8 @@ ModuleBuilder& ModuleBuilder::registerAttribute(const std::string& name, TypePtr
   try {
     value = conform(std::move(value), type, Conversions::Python);
   } catch (const RuntimeError& error) {
-    throw UsageError(fmt::format("{}.{}: {}", type_->name(), name, error.brief()));
+    throw UsageError(
+        fmt::format("{}.{}: {}", readableClassName(type_->name()), name, error.brief()));
   }
   add(name, std::move(type), std::move(value), false, false);
   return *this;

@@ -14,15 +14,17 @@ constexpr size_t kMaxDepth = 500;
 // Shared modules are listed under each of their names, which can be exponentially many.
 constexpr size_t kMaxNames = size_t{1} << 22;
 // How many names of each sort a message lists.
-constexpr size_t kMaxListed = 20;
+constexpr size_t kMaxListed = 6;
 
 void collect(const Module& module, const std::string& prefix, size_t depth,
              Module::Named<Tensor>& found) {
-  WICK_CHECK(depth < kMaxDepth, "{}: modules are nested too deeply", module.type()->name());
+  WICK_CHECK(depth < kMaxDepth, "{}: modules are nested too deeply",
+             readableClassName(module.type()->name()));
   const auto add = [&](const Module::Named<Tensor>& tensors) {
     for (const auto& [name, tensor] : tensors) {
       if (tensor.defined()) found.emplace_back(prefix + name, tensor);
-      WICK_CHECK(found.size() <= kMaxNames, "{}: too many names of tensors", module.type()->name());
+      WICK_CHECK(found.size() <= kMaxNames, "{}: too many names of tensors",
+                 readableClassName(module.type()->name()));
     }
   };
   add(module.parameters(/*recurse=*/false));
@@ -85,7 +87,8 @@ Module::StateMismatch Module::loadStateDict(const IValue& state, bool strict) co
   }
   const bool names_fit = mismatch.missing.empty() && mismatch.unexpected.empty();
   if (!wrong.empty() || (strict && !names_fit)) {
-    throw UsageError(fmt::format("loadStateDict: the state does not fit {}:{}{}{}", type()->name(),
+    throw UsageError(fmt::format("loadStateDict: the state does not fit {}:{}{}{}",
+                                 readableClassName(type()->name()),
                                  strict ? listed("missing", mismatch.missing) : "",
                                  strict ? listed("unexpected", mismatch.unexpected) : "",
                                  listed("of another shape or kind", wrong)));

@@ -179,7 +179,7 @@ GraphExecutor& InterpreterState::findMethod(const Code& code, const Instruction&
     if (entry->type.get() == type.get()) return *entry->executor;
   }
   auto* method = dynamic_cast<GraphFunction*>(type->findMethod(site.name));
-  WICK_CHECK(method, "{} has no method '{}'", type->name(), site.name);
+  WICK_CHECK(method, "{} has no method '{}'", readableClassName(type->name()), site.name);
   GraphExecutor& executor = GraphExecutor::of(*method);
   if (last && last->count >= MethodSite::kMostEntries) return executor;
   auto entry = std::make_unique<MethodSite::Entry>(

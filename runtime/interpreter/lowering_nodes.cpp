@@ -91,7 +91,8 @@ void Lowering::lowerMethodCall(const Node* node) {
   uint16_t extra = extraFor(*node->output()->type());
   if (const auto* type = self->type()->as<ClassType>()) {
     auto* method = dynamic_cast<GraphFunction*>(type->findMethod(name));
-    WICK_CHECK(method, "prim::CallMethod: {} has no method '{}'", type->name(), name);
+    WICK_CHECK(method, "prim::CallMethod: {} has no method '{}'", readableClassName(type->name()),
+               name);
     code_.function_sites_.push_back(std::make_unique<FunctionSite>(method));
     auto site = static_cast<uint32_t>(code_.function_sites_.size() - 1);
     emit(OpCode::CALL, extra, site, operands, destination(node));
@@ -165,7 +166,8 @@ bool Lowering::lowerAttribute(const Node* node) {
     constants_[node->output()] = addConstant(IValue(slot.has_value()));
     return true;
   }
-  WICK_CHECK(slot, "{}: {} has no attribute '{}'", kind.qualString(), type->name(), name);
+  WICK_CHECK(slot, "{}: {} has no attribute '{}'", kind.qualString(),
+             readableClassName(type->name()), name);
   auto slot_number = static_cast<uint32_t>(*slot);
   uint32_t object = reg(node->input(0));
   if (kind == prim::SetAttr) {
