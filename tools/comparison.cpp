@@ -239,7 +239,7 @@ class Comparer {
     const auto& attributes = a.type()->attributes();
     if (a.type()->name() != b.type()->name() ||
         attributes.size() != b.type()->attributes().size()) {
-      return add(where, fmt::format("objects of {} and {}", a.type()->name(), b.type()->name()));
+      return add(where, "objects of " + namesOfBoth(a.type()->name(), b.type()->name()));
     }
     for (size_t i = 0; i < attributes.size(); ++i) {
       compare(a.slot(i), b.slot(i), where + "." + attributes[i].name, depth + 1);
@@ -252,6 +252,12 @@ class Comparer {
 };
 
 }  // namespace
+
+std::string namesOfBoth(const std::string& a, const std::string& b) {
+  std::string x = readableClassName(a), y = readableClassName(b);
+  if (x == y) x = a, y = b;
+  return x + " and " + y;
+}
 
 std::vector<std::string> differences(const IValue& a, const IValue& b, const Tolerance& tolerance,
                                      const std::string& where) {

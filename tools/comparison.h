@@ -24,4 +24,8 @@ struct Tolerance {
 std::vector<std::string> differences(const IValue& a, const IValue& b, const Tolerance& tolerance,
                                      const std::string& where);
 
+// Returns the names of two classes that are not the same, as their authors know them: "m.Net and m.Other". Names that
+// would be alike then are told as the program has them.
+std::string namesOfBoth(const std::string& a, const std::string& b);
+
 }  // namespace wick::cli

@@ -30,17 +30,13 @@ bool isDigit(char c) {
 
 std::optional<DType> dtypeFromShortName(std::string_view name) {
   static constexpr std::pair<std::string_view, DType> kShort[] = {
-      {"f16", DType::Half},
-      {"f32", DType::Float},
-      {"f64", DType::Double},
-      {"bf16", DType::BFloat16},
-      {"i8", DType::Char},
-      {"i16", DType::Short},
-      {"i32", DType::Int},
-      {"i64", DType::Long},
-      {"u8", DType::Byte},
-      {"c64", DType::ComplexFloat},
-      {"c128", DType::ComplexDouble},
+      {"f16", DType::Half},    {"f32", DType::Float},
+      {"f64", DType::Double},  {"bf16", DType::BFloat16},
+      {"i8", DType::Char},     {"i16", DType::Short},
+      {"i32", DType::Int},     {"i64", DType::Long},
+      {"u8", DType::Byte},     {"c64", DType::ComplexFloat},
+      {"fp16", DType::Half},   {"fp32", DType::Float},
+      {"fp64", DType::Double}, {"c128", DType::ComplexDouble},
   };
   for (const auto& [text, dtype] : kShort) {
     if (text == name) return dtype;
@@ -79,8 +75,11 @@ class SpecReader {
  private:
   [[noreturn]] void fail(const std::string& expected) const {
     throw CommandLineError(fmt::format("--input: expected {} at column {} of\n  {}\n  {}^{}",
-                                       expected, at_ + 1, text_, std::string(at_, ' '),
-                                       fileAdvice()));
+                                       expected, at_ + 1, text_, std::string(at_, ' '), advice()));
+  }
+  std::string advice() const {
+    const std::string file = fileAdvice();
+    return file.empty() ? shapeAdvice() : file;
   }
   // Returns advice for a value that is the name of a file.
   std::string fileAdvice() const {
@@ -88,6 +87,36 @@ class SpecReader {
     std::error_code error;
     if (path.empty() || !std::filesystem::is_regular_file(path, error)) return "";
     return fmt::format("\n{} is a file; its tensor is written @{}", path, path);
+  }
+  // Returns how a shape is written that stands there as other programs take it: "1,3,224,224", "x:1x3xf32".
+  std::string shapeAdvice() const {
+    const auto isOfName = [](char c) { return isNameStart(c) || isDigit(c); };
+    const auto endOf = [&](size_t at, auto belongs) {
+      while (at < text_.size() && belongs(text_[at])) ++at;
+      return at;
+    };
+    size_t at = isNameStart(text_.empty() ? '\0' : text_[0]) ? endOf(0, isOfName) : 0;
+    std::string spec(text_.substr(0, at));
+    if (at > 0) {
+      if (at == text_.size() || (text_[at] != ':' && text_[at] != '=')) return "";
+      spec += '=';
+      ++at;
+    }
+    for (;;) {
+      const size_t end = endOf(at, isDigit);
+      if (end == at) return "";
+      spec += fmt::format("{}x", text_.substr(at, end - at));
+      if (end == text_.size()) return at == 0 ? "" : shapeAdvice(spec + "f32");
+      if (std::string_view("xX*,").find(text_[end]) == std::string_view::npos) return "";
+      at = endOf(end + 1, [](char c) { return c == ' '; });
+      if (at == text_.size()) return "";
+      if (isNameStart(text_[at])) break;
+    }
+    const std::string_view last = text_.substr(at);
+    return dtypeFromShortName(last) ? shapeAdvice(fmt::format("{}{}", spec, last)) : "";
+  }
+  static std::string shapeAdvice(const std::string& spec) {
+    return "\nA tensor of this shape is written " + spec;
   }
   char peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';

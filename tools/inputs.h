@@ -8,7 +8,7 @@
 //             (value, ...) | {value: value, ...}
 //
 // The last part of a tensor's sizes may be its dtype: f16 f32 f64 bf16 i8 i16 i32 i64 u8 bool c64 c128,
-// or torch's names; without one it is f32. Random numbers are uniform in [0, 1), integers in 0..9, always the same ones.
+// fp16 fp32 fp64, or torch's names; without one it is f32. Random numbers are uniform in [0, 1), integers in 0..9, always the same ones.
 // "=random" and "=zeros" without sizes suit arguments that are not tensors: their type tells the
 // rest. In `build` a size may be a name in capital letters (tools/named_sizes.h). Where a Tensor is
 // declared nested lists of numbers become one, as torch.tensor() makes it: ints int64, others of the

@@ -160,7 +160,8 @@ GraphFunction& LoadedFile::function(const Options& options) const {
     }
     const std::string name = options.method.empty() ? "forward" : options.method;
     if (GraphFunction* method = module_.findMethod(name)) return *method;
-    throw UsageError(fmt::format("{}: {} has no method {}; {}", path_, module_.type()->name(), name,
+    throw UsageError(fmt::format("{}: {} has no method {}; {}", path_,
+                                 readableClassName(module_.type()->name()), name,
                                  listNames(module_.methodNames())));
   }
   if (!options.method.empty()) {

@@ -176,7 +176,8 @@ void addGraph(CLI::App* verb, Options& options) {
       "of pictures: how many levels of modules are opened (as many as fit a screen), or "
       "all: a box an operator");
   verb->add_option("--output", options.output_file,
-                   "write to this file; one that ends in .svg or .dot is a picture");
+                   "write to this file; one that ends in .svg, .dot or .gv is a picture, one that "
+                   "ends in .txt, .ir, .ll, .s, .cu, .ptx, .sass or without an ending is text");
 }
 
 void addBench(CLI::App* verb, Options& options) {
@@ -638,6 +639,26 @@ std::string unknownFlag(const CLI::App& verb, int argc, const char* const* argv,
   return "";
 }
 
+// Flags that a verb lacks because it does so anyway, or under another name.
+struct AbsentFlag {
+  const char* verb;
+  const char* flag;
+  const char* advice;
+};
+constexpr AbsentFlag kAbsentFlags[] = {
+    {"bench", "--prepare",
+     "it prepares a module in evaluation mode always, and --no-prepare leaves that out"},
+    {"evaluate", "--target", "--labels names the labels"},
+};
+
+std::string adviceForFlag(const std::string& verb, const std::string& flag,
+                          const std::set<std::string>& flags) {
+  for (const AbsentFlag& absent : kAbsentFlags) {
+    if (verb == absent.verb && flag == absent.flag) return std::string("; ") + absent.advice;
+  }
+  return didYouMean(flag, flags);
+}
+
 // What is wrong with a command line, in the words of whoever wrote it.
 std::string complaintOf(const CLI::App& app, int argc, const char* const* argv,
                         const CLI::Error& error) {
@@ -647,7 +668,8 @@ std::string complaintOf(const CLI::App& app, int argc, const char* const* argv,
     help = verb->get_name() + " --help";
     std::set<std::string> flags;
     if (const std::string flag = unknownFlag(*verb, argc, argv, flags); !flag.empty()) {
-      message = fmt::format("{} has no flag {}{}", verb->get_name(), flag, didYouMean(flag, flags));
+      message = fmt::format("{} has no flag {}{}", verb->get_name(), flag,
+                            adviceForFlag(verb->get_name(), flag, flags));
     } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
       std::vector<std::string> rest = verb->remaining();
       message = fmt::format("not expected: {}", fmt::join(rest, " "));

@@ -147,6 +147,10 @@ std::string report(const IValue& value) {
   return out;
 }
 
+std::string counted(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string formatBytes(double bytes) {
   if (bytes < 1e3) return fmt::format("{:.0f} bytes", bytes);
   if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);

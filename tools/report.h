@@ -13,6 +13,8 @@ namespace wick::cli {
 // row of floating numbers, as classifiers give, also shows where its largest numbers are.
 std::string report(const IValue& value);
 
+// "1 tensor", "3 tensors".
+std::string counted(int64_t count, const char* noun);
 // "44.7 MB".
 std::string formatBytes(double bytes);
 // "8s", "3m20s", "1h05m".

@@ -15,8 +15,8 @@ using training::DataSet;
 using training::Objective;
 
 DataSet samplesOf(const std::vector<std::string>& paths, const std::string& target,
-                  const std::string& dtype) {
-  DataSet data = training::loadDataSet(paths, target);
+                  const std::string& dtype, const std::string& flag) {
+  DataSet data = training::loadDataSet(paths, target, flag);
   if (dtype.empty()) return data;
   const auto convert = [&](Tensor& t) {
     if (isFloating(t.dtype())) t = t.to(dtypeOf(dtype));

@@ -9,9 +9,10 @@
 
 namespace wick::cli {
 
-// loadDataSet() of training/data_set.h; floating-point tensors are converted where `dtype` (of --dtype) is not empty.
+// Reads samples by loadDataSet() of training/data_set.h; floating-point tensors are converted where `dtype` (of --dtype)
+// is not empty. `flag` is the one that names the targets.
 training::DataSet samplesOf(const std::vector<std::string>& paths, const std::string& target,
-                            const std::string& dtype);
+                            const std::string& dtype, const std::string& flag);
 
 // CommandLineError that lists what there is, unless it is the name of a loss, a script (.py), or `more`.
 void checkLoss(const std::string& loss, const std::string& more = "");

@@ -166,7 +166,11 @@ void loadWeights(const LoadedFile& program, const std::string& path) {
   try {
     program.module().loadStateDict(IValue(std::move(state)));
   } catch (const UsageError& error) {
-    throw UsageError(path + ": " + error.what());
+    // The name of a function means nothing at the command line.
+    constexpr std::string_view kFunction = "loadStateDict: ";
+    std::string_view what = error.what();
+    if (what.starts_with(kFunction)) what.remove_prefix(kFunction.size());
+    throw UsageError(fmt::format("{}: {}", path, what));
   }
 }
 

@@ -71,6 +71,22 @@ std::map<std::string, std::string> pieces(const Module& module) {
   return found;
 }
 
+// The lines with names of classes as their authors know them. Several classes of one name share a line then.
+Lines withReadableNames(const Lines& lines) {
+  Lines readable;
+  std::map<std::string, size_t> counts;
+  for (const std::string& line : lines) {
+    // "method __torch__.m.___torch_mangle_3.Net.forward: the code differs"
+    const size_t name = line.find(' ') + 1;
+    std::string text = line.substr(0, name) + readableClassName(line.substr(name));
+    if (counts[text]++ == 0) readable.push_back(std::move(text));
+  }
+  for (std::string& line : readable) {
+    if (const size_t n = counts[line]; n > 1) line += fmt::format(" ({} classes of this name)", n);
+  }
+  return readable;
+}
+
 std::map<std::string, IValue> attributes(const Module& module) {
   std::map<std::string, IValue> found;
   for (const auto& [name, value] : module.attributes()) found.emplace("attribute " + name, value);
@@ -80,15 +96,17 @@ std::map<std::string, IValue> attributes(const Module& module) {
 void compareModules(const LoadedFile& a, const LoadedFile& b, const Options& options,
                     Lines& lines) {
   if (a.module().type()->name() != b.module().type()->name()) {
-    lines.push_back(fmt::format("the modules are of the classes {} and {}",
-                                a.module().type()->name(), b.module().type()->name()));
+    lines.push_back("the modules are of the classes " +
+                    namesOfBoth(a.module().type()->name(), b.module().type()->name()));
   }
+  Lines code;
   compareMaps(
       pieces(a.module()), pieces(b.module()), options,
       [&](const std::string& name, const std::string& x, const std::string& y) {
-        if (x != y) lines.push_back(name + ": the code differs");
+        if (x != y) code.push_back(name + ": the code differs");
       },
-      lines);
+      code);
+  std::ranges::move(withReadableNames(code), std::back_inserter(lines));
   const auto values = [&](const std::string& name, const IValue& x, const IValue& y) {
     compareValues(name, x, y, toleranceOf(options), lines);
   };
@@ -97,7 +115,10 @@ void compareModules(const LoadedFile& a, const LoadedFile& b, const Options& opt
 
 std::map<std::string, Tensor> byName(const NamedTensors& tensors) {
   std::map<std::string, Tensor> found;
-  for (const auto& [name, tensor] : tensors) found.emplace("tensor " + name, tensor);
+  // A file of one tensor without a name gives it this one.
+  for (const auto& [name, tensor] : tensors) {
+    found.emplace(name == "tensor" ? name : "tensor " + name, tensor);
+  }
   return found;
 }
 

@@ -93,7 +93,7 @@ class Evaluator {
     std::vector<std::string> paths = options.train.data;
     const bool is_file = options.train.target.ends_with(".npy");
     if (is_file) paths.push_back(options.train.target);
-    return samplesOf(paths, is_file ? "" : options.train.target, options.dtype);
+    return samplesOf(paths, is_file ? "" : options.train.target, options.dtype, "--labels");
   }
 
   std::string soFar() const {

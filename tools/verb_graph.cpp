@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <unordered_map>
 
 #include "core/output_file.h"
@@ -206,6 +208,19 @@ std::string stageOf(const Options& options, bool draws) {
   return stage;
 }
 
+// Refuses --output with the end of a form that is not written (.png).
+void checkOutput(const std::string& path) {
+  static constexpr std::string_view kForms[] = {"",    ".svg", ".dot", ".gv",  ".txt", ".ir",
+                                                ".ll", ".s",   ".cu",  ".ptx", ".sass"};
+  const std::string end = std::filesystem::path(path).extension().string();
+  if (std::ranges::find(kForms, end) != std::end(kForms)) return;
+  throw CommandLineError(
+      "--output: expected a name that ends in .svg, .dot or .gv for a picture, or in .txt, .ir, "
+      ".ll, "
+      ".s, .cu, .ptx or .sass for text, got " +
+      path);
+}
+
 // The text of all functions, those that do not compile by name.
 std::string textOfAll(const Options& options, const std::string& stage, const LoadedFile& program,
                       const std::vector<GraphFunction*>& functions) {
@@ -238,8 +253,9 @@ std::string textOfAll(const Options& options, const std::string& stage, const Lo
 
 void graphVerb(const Options& options) {
   const std::string& path = options.output_file;
+  checkOutput(path);
   const bool svg = options.svg || (!options.dot && path.ends_with(".svg"));
-  const bool draws = svg || options.dot || path.ends_with(".dot");
+  const bool draws = svg || options.dot || path.ends_with(".dot") || path.ends_with(".gv");
   const std::string stage = stageOf(options, draws);
   applySettings(options);
   const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);

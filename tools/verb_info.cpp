@@ -89,8 +89,9 @@ std::string tensorList(const char* title, const Tensors& tensors) {
     totals.add(tensor);
     lines += fmt::format("  {}  {}\n", name, tensor.describe());
   }
-  return fmt::format("{}: {} tensors, {} numbers, {}\n", title, tensors.size(), totals.numbers,
-                     formatBytes(totals.bytes)) +
+  return fmt::format("{}: {}, {}, {}\n", title,
+                     counted(static_cast<int64_t>(tensors.size()), "tensor"),
+                     counted(totals.numbers, "number"), formatBytes(totals.bytes)) +
          lines;
 }
 
@@ -111,7 +112,7 @@ std::string deviceLine(const LoadedFile& program) {
 
 std::string moduleInfo(const LoadedFile& program) {
   const Module& module = program.module();
-  std::string text = fmt::format("class {}\nmethods:\n", module.type()->name());
+  std::string text = fmt::format("class {}\nmethods:\n", readableClassName(module.type()->name()));
   for (const std::string& name : module.methodNames()) {
     text += "  " + signature(program, module.method(name), 1) + "\n";
   }
@@ -132,9 +133,9 @@ std::string moduleInfo(const LoadedFile& program) {
   for (const auto& [name, submodule] : modules) {
     if (name.empty()) continue;
     const Totals totals = totalsOf(submodule);
-    text += fmt::format("  {}  {}", name, submodule.type()->name());
+    text += fmt::format("  {}  {}", name, readableClassName(submodule.type()->name()));
     if (totals.numbers > 0) {
-      text += fmt::format("  {} numbers, {}", totals.numbers, formatBytes(totals.bytes));
+      text += fmt::format("  {}, {}", counted(totals.numbers, "number"), formatBytes(totals.bytes));
     }
     text += "\n";
   }
@@ -252,7 +253,7 @@ void infoVerb(const Options& options) {
   for (GraphFunction* function : functions) text += "  " + signature(program, *function, 0) + "\n";
   if (!program.unit().types().empty()) text += "types:\n";
   for (const auto& [name, type] : program.unit().types()) {
-    text += fmt::format("  {}\n", name);
+    text += fmt::format("  {}\n", readableClassName(name));
     if (const ClassType* class_type = type->as<ClassType>()) {
       for (const ClassType::Attribute& attribute : class_type->attributes()) {
         text += fmt::format("    {}: {}\n", attribute.name, attribute.type->annotation());

@@ -292,7 +292,8 @@ std::string asJson(const std::vector<Row>& rows, size_t files, size_t complete,
 
 std::string asTable(const std::vector<Row>& rows, size_t files, size_t complete,
                     const std::vector<std::string>& without_program) {
-  std::string text = fmt::format("{} of {} files lack nothing\n", complete, files);
+  std::string text;
+  if (files > 0) text = fmt::format("{} of {} files lack nothing\n", complete, files);
   for (const std::string& path : without_program) text += path + " holds no program\n";
   if (rows.empty()) return text;
   text += "\nunblocks  files  kind        name\n";

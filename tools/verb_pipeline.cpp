@@ -34,6 +34,7 @@
 #include "tools/comparison.h"
 #include "tools/graphviz.h"
 #include "tools/json_text.h"
+#include "tools/report.h"
 #include "tools/time_pipeline.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -349,10 +350,13 @@ Timings latencyOf(const Outcome& o) {
 
 std::string tableOf(const Options& options, const Outcome& o) {
   const Timings latency = latencyOf(o);
-  std::string text =
-      fmt::format("{}: {} filters, {} stages, {} threads, {} items\n", options.file,
-                  o.graph.filters.size(), o.plan.stages.size(), o.plan.threads(), o.run.items);
-  if (o.kept > 0) text += fmt::format("kept                {} items of earlier runs\n", o.kept);
+  std::string text = fmt::format("{}: {}, {}, {}, {}\n", options.file,
+                                 counted(static_cast<int64_t>(o.graph.filters.size()), "filter"),
+                                 counted(static_cast<int64_t>(o.plan.stages.size()), "stage"),
+                                 counted(o.plan.threads(), "thread"), counted(o.run.items, "item"));
+  if (o.kept > 0) {
+    text += fmt::format("kept                {} of earlier runs\n", counted(o.kept, "item"));
+  }
   if (o.processes > 1) text += fmt::format("over                {} processes\n", o.processes);
   if (o.run.items == 0) return text;
   text += stageTable(o);

@@ -159,7 +159,7 @@ Objective lossOf(const Options& options) {
 }
 
 DataSet dataOf(const std::vector<std::string>& paths, const Options& options) {
-  return samplesOf(paths, options.train.target, options.dtype);
+  return samplesOf(paths, options.train.target, options.dtype, "--target");
 }
 
 // ---- checkpoints ----

@@ -38,7 +38,8 @@ void checkSizes(const DataSet& data) {
   if (data.size() == 0) throw UsageError("data: there are no samples");
 }
 
-DataSet fromNamed(const std::string& path, NamedTensors tensors, const std::string& target) {
+DataSet fromNamed(const std::string& path, NamedTensors tensors, const std::string& target,
+                  const std::string& flag) {
   DataSet data;
   const auto isTarget = [&](const std::string& name) {
     return target.empty() ? std::ranges::find(kTargetNames, name) != kTargetNames.end()
@@ -47,16 +48,16 @@ DataSet fromNamed(const std::string& path, NamedTensors tensors, const std::stri
   for (auto& [name, tensor] : tensors) {
     if (!isTarget(name)) continue;
     if (data.targets.defined()) {
-      throw UsageError(fmt::format("{}: both {} and {} may be the targets; name one (--target)",
-                                   path, data.target_name, name));
+      throw UsageError(fmt::format("{}: both {} and {} may be the targets; name one ({})", path,
+                                   data.target_name, name, flag));
     }
     data.target_name = name;
     data.targets = tensor;
   }
   if (!data.targets.defined()) {
-    throw UsageError(fmt::format("{}: there is no {}; it has {}. --target names the targets", path,
+    throw UsageError(fmt::format("{}: there is no {}; it has {}. {} names the targets", path,
                                  target.empty() ? "y, target, targets, label or labels" : target,
-                                 namesOf(tensors)));
+                                 namesOf(tensors), flag));
   }
   for (auto& [name, tensor] : tensors) {
     if (!isTarget(name)) data.inputs.emplace_back(name, tensor);
@@ -120,7 +121,8 @@ std::string DataSet::describe() const {
          fmt::format("{}: {}", target_name.empty() ? "targets" : target_name, targets.describe());
 }
 
-DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& target) {
+DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& target,
+                    const std::string& flag) {
   DataSet data;
   if (paths.size() == 1) {
     if (paths[0].ends_with(".npy")) {
@@ -131,7 +133,7 @@ DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& ta
                      std::filesystem::is_directory(paths[0], error)
                          ? tensorsOfFolder(paths[0])
                          : loadTensors(paths[0], {}, Device()),
-                     target);
+                     target, flag);
   } else {
     for (const std::string& path : paths) {
       if (!path.ends_with(".npy")) {

@@ -32,8 +32,9 @@ struct Arguments {
 // One file of tensors by name (.npz, .safetensors, a dict of torch.save) or a folder of .npy files, each of which is
 // the tensor of its name, where `target` names the targets (empty: y, target, targets, label or labels) and all others
 // are inputs; or several .npy files, the inputs in order and last the targets. LoadError for what cannot be read;
-// UsageError when names or numbers of samples do not fit.
-DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& target);
+// UsageError when names or numbers of samples do not fit, which says that `flag` names the targets.
+DataSet loadDataSet(const std::vector<std::string>& paths, const std::string& target,
+                    const std::string& flag = "--target");
 
 // How the inputs (with `with_targets` the targets behind them) are handed to a function: by name
 // when all names are those of arguments, else by position, which a single input always may be.

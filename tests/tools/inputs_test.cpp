@@ -33,6 +33,9 @@ TEST(InputsTest, ShapesBecomeRandomTensors) {
   EXPECT_EQ(parse("f64=zeros").toTensor().describe(), "float64[]");
   EXPECT_EQ(parse("3xcomplex64").toTensor().dtype(), DType::ComplexFloat);
   EXPECT_EQ(parse("4xbool").toTensor().dtype(), DType::Bool);
+  EXPECT_EQ(parse("2x3xfp32").toTensor().describe(), "float32[2, 3]");
+  EXPECT_EQ(parse("2xfp16").toTensor().dtype(), DType::Half);
+  EXPECT_EQ(parse("2xfp64").toTensor().dtype(), DType::Double);
   EXPECT_EQ(parse("2xf16=ones").toTensor().select(0, 1).item<float>(), 1.0f);
 }
 
@@ -98,6 +101,23 @@ TEST(InputsTest, MistakesAreShown) {
   EXPECT_THAT(errorOf("99999999999999999999"), testing::Not(testing::HasSubstr("no error")));
   EXPECT_THAT(errorOf(std::string(100000, '[')), testing::HasSubstr("less nesting"));
   EXPECT_THROW(parse("99999999999x99999999999xf32"), RuntimeError);
+}
+
+TEST(InputsTest, ShapesOfOtherProgramsAreToldAsTheyAreWritten) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1,3,224,224", "1x3x224x224xf32"},     {"1, 3, 224", "1x3x224xf32"},
+      {"x:1x3x224x224", "x=1x3x224x224xf32"}, {"x:1x3xfp16", "x=1x3xfp16"},
+      {"x=1,3,64xi64", "x=1x3x64xi64"},       {"1X3X8", "1x3x8xf32"},
+  };
+  for (const auto& [text, right] : cases) {
+    const std::string error = errorOf(text);
+    EXPECT_TRUE(error.ends_with(std::string("\nA tensor of this shape is written ") + right))
+        << error;
+    EXPECT_TRUE(parse(std::string(right).substr(std::string(right).find('=') + 1)).isTensor());
+  }
+  for (const char* text : {"1x3xq32", "3 4", "text", "99999999999999999999", "[1 2]", "1,x"}) {
+    EXPECT_THAT(errorOf(text), testing::Not(testing::HasSubstr("of this shape"))) << text;
+  }
 }
 
 TEST(InputsTest, ShapesWithoutDtypeAreFloat32) {

@@ -57,6 +57,8 @@ class WrongUse : public testing::Test {
     saveNpy(Tensor::full({4, 2}, 1.0, DType::Float), testing_cli::temporary("x.npy"));
     saveNpz({{"other", Tensor::full({2}, 1.0, DType::Float)}},
             testing_cli::temporary("weights.npz"));
+    saveNpz({{"x", Tensor::full({2, 1}, 1.0, DType::Float)}},
+            testing_cli::temporary("unlabelled.npz"));
     write("plain.pt", "");
     write("wrong.py", "def main(x: Tensor) -> Tensor:\n    return (x + 1).view([3])\n");
     write("nan.py", "def main(x: Tensor) -> Tensor:\n    return torch.log(x - 1)\n");
@@ -90,11 +92,19 @@ TEST_F(WrongUse, OfFlagsIsTold) {
            "--method and --function exclude each other"},
           {"graph FILES/one.py --stage inference", "a script has no module to prepare"},
           {"graph DIGITS --depth 2", "--depth is for pictures"},
+          {"graph DIGITS --output FILES/g.png",
+           "--output: expected a name that ends in .svg, .dot or .gv for a picture, or in .txt, "},
+          {"graph DIGITS --dot --output FILES/g.PDF", "for text, got "},
           {"graph DIGITS --svg --depth 0",
            "--depth: expected a number of levels from 1 on, or all, got 0"},
           {"graph DIGITS --dot --stage code", "--stage code: a picture shows graphs"},
           {"bench DIGITS --inptu x.npy", "bench has no flag --inptu; did you mean '--input'?"},
           {"bench DIGITS --input 1x1x28x28 --device lazy --concurrency 2", "it is for the CPU"},
+          {"bench DIGITS --prepare",
+           "bench has no flag --prepare; it prepares a module in evaluation mode always, and "
+           "--no-prepare leaves that out"},
+          {"evaluate DIGITS --target y",
+           "evaluate has no flag --target; --labels names the labels"},
           {"run DIGITS one two", "not expected: one two"},
           {"run DIGITS --input 1x1x28x28 --json --expect FILES/x.npy",
            "--json and --expect exclude each other"},
@@ -154,7 +164,13 @@ TEST_F(WrongUse, OfFilesIsTold) {
            "holds one tensor; give the file of the targets behind it"},
           {"train FILES/net.pt --data FILES/x.npy FILES/x.npy --loss mse --weights "
            "FILES/weights.npz --output FILES/t.pt",
-           "weights.npz: loadStateDict: the state does not fit"},
+           "weights.npz: the state does not fit Net:\n  missing: weight\n  unexpected: other"},
+          {"evaluate DIGITS --data FILES/unlabelled.npz --labels zz",
+           "unlabelled.npz: there is no zz; it has x. --labels names the targets"},
+          {"evaluate DIGITS --data FILES/unlabelled.npz",
+           "there is no y, target, targets, label or labels; it has x. --labels names the targets"},
+          {"train DIGITS --data FILES/unlabelled.npz --loss mse --output FILES/t.pt",
+           "it has x. --target names the targets"},
           {"pipeline FILES/wrong.py --input 8xf32 --chunk 2", "shape '[3]' is invalid"},
           {"profile FILES/wrong.py --input 8xf32", "shape '[3]' is invalid"},
           {"pipeline FILES/nan.py --input 8xf32=zeros --chunk 2 --verify",
