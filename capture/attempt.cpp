@@ -158,6 +158,9 @@ class Attempt {
     if (capture_.recording->gradMode() != capture_.recording->initialGradMode()) {
       builder.effect(StepKind::kGradMode, {}, {}, capture_.recording->gradMode());
     }
+    if (const std::optional<int64_t> autocast = capture_.recording->leftAutocast()) {
+      builder.effect(StepKind::kAutocast, {}, {}, *autocast);
+    }
   }
 
   static bool isNull(Variable* entry) {
@@ -295,6 +298,7 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeS
     kept.reset();
     entry->world = &attempt.world();
     entry->state = entry->world->state();
+    if (attempt.capture().recording->asksAutocast()) entry->autocast = entry->world->autocast();
     entry->size_symbols = attempt.capture().openPlaces();
     inputs = attempt.capture().inputSizes();
     return entry;
@@ -306,7 +310,7 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeS
 bool areSame(const Entry& a, const Entry& b) {
   if (a.plain != b.plain || a.value != b.value || a.raises != b.raises || a.cells != b.cells ||
       a.arguments != b.arguments || a.inputs != b.inputs || a.world != b.world ||
-      a.continuation.get() != b.continuation.get() ||
+      a.autocast != b.autocast || a.continuation.get() != b.continuation.get() ||
       (a.graph == nullptr) != (b.graph == nullptr)) {
     return false;
   }

@@ -13,6 +13,7 @@ FrameRoots rootsOf(FrameView frame) {
 
 bool Entry::matches(const FrameRoots& roots, std::vector<Object>& registers) const {
   if (world->state() != state) return false;
+  if (autocast && world->autocast() != *autocast) return false;
   registers.assign(static_cast<size_t>(guards.numRegisters()), Object());
   return guards.matches(roots, registers.data());
 }

@@ -20,6 +20,7 @@ struct Entry {
   // The world that the graph belongs to, and its state() when it was captured.
   const World* world = nullptr;
   int64_t state = 0;
+  std::optional<int64_t> autocast;       // its autocast(), where the entry depends on that
   std::shared_ptr<CapturedGraph> graph;  // null: no operators
   std::vector<int> inputs;               // registers
   Recipe recipe;

@@ -55,6 +55,7 @@ enum class Callee : uint8_t {
   kGradMode,     // tells whether gradients are recorded
   kSetGradMode,  // changes it
   kItem,         // gives the element of a tensor as a number
+  kAutocast,     // tells or changes what autocast casts
   kBreak,        // must run plainly
 };
 
@@ -142,6 +143,16 @@ class Recording {
   virtual bool initialGradMode() const = 0;
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) = 0;
+  // Returns the state of autocast of the program, as World::autocast().
+  virtual int64_t autocast() const = 0;
+  // Calls a function of the kind kAutocast for the program. Throws GraphBreak for arguments that it
+  // does not know.
+  virtual Object callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) = 0;
+  // Returns whether the graph depends on the state of autocast that the recording began with.
+  virtual bool asksAutocast() const = 0;
+  // Returns the state that the program leaves, for World::setAutocast(); nothing if that is the one
+  // that it found.
+  virtual std::optional<int64_t> leftAutocast() const = 0;
   virtual int numOperators() const = 0;
   // Ends the recording. The outputs are fakes.
   virtual std::shared_ptr<CapturedGraph> finish(const std::vector<PyObject*>& outputs) = 0;
@@ -174,8 +185,11 @@ class World {
   virtual int64_t state() const = 0;
   virtual bool gradMode() const = 0;
   virtual void setGradMode(bool on) const = 0;
+  // Returns the state of autocast of the calling thread, as one number.
+  virtual int64_t autocast() const = 0;
+  virtual void setAutocast(int64_t state) const = 0;
   // Returns an object that puts everything back at its end that recording may change: the gradient
-  // mode, random numbers.
+  // mode, autocast, random numbers.
   virtual std::shared_ptr<void> keepState() const = 0;
 };
 

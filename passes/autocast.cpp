@@ -29,8 +29,7 @@ namespace wick {
 
 namespace {
 
-// FullWithoutDType: unless the call says which dtype it wants. FullOnCuda: that for one device only.
-enum class Policy { Reduced, Full, FullWithoutDType, FullOnCuda, Widest, Unsafe };
+using Policy = CastPolicy;
 
 const std::unordered_map<Symbol, Policy>& policies() {
   static const std::unordered_map<Symbol, Policy> all = [] {
@@ -258,26 +257,22 @@ class Caster {
                "autocast: calls within its scope must be known when compiling, not go by an "
                "interface or nest too deeply: {}",
                node->str());
-    const auto found = policies().find(node->kind());
-    if (found == policies().end()) return;
-    WICK_CHECK(found->second != Policy::Unsafe,
-               "{} is unsafe within autocast: take binary_cross_entropy_with_logits instead of a "
-               "sigmoid and this",
-               node->kind().qualString());
+    const Policy policy = castPolicyOf(node->kind());
+    if (policy == Policy::None) return;
     const FunctionSchema* schema = node->maybeSchema();
     if (schema && schema->isMutable()) return;
-    if (found->second == Policy::Widest && !readsFloat(node)) return;
+    if (policy == Policy::Widest && !readsFloat(node)) return;
     AutocastState wanted = now;
-    if (found->second == Policy::FullOnCuda) wanted.cpu = false;
-    if (found->second == Policy::FullOnCuda || found->second == Policy::FullWithoutDType) {
+    if (policy == Policy::FullOnCuda) wanted.cpu = false;
+    if (policy == Policy::FullOnCuda || policy == Policy::FullWithoutDType) {
       if (!wanted.any() || saysDType(node)) return;
     }
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       Value* const input = node->input(i);
       if (input->type()->kind() == TypeKind::Tensor) {
-        node->replaceInput(i, casted(node, input, found->second, wanted));
+        node->replaceInput(i, casted(node, input, policy, wanted));
       } else if (isOptionalTensor(*input->type())) {
-        node->replaceInput(i, castedIfThere(node, input, found->second, wanted));
+        node->replaceInput(i, castedIfThere(node, input, policy, wanted));
       }
     }
   }
@@ -347,6 +342,16 @@ class Caster {
 };
 
 }  // namespace
+
+CastPolicy castPolicyOf(Symbol op) {
+  const auto found = policies().find(op);
+  if (found == policies().end()) return CastPolicy::None;
+  WICK_CHECK(found->second != CastPolicy::Unsafe,
+             "{} is unsafe within autocast: take binary_cross_entropy_with_logits instead of a "
+             "sigmoid and this",
+             op.qualString());
+  return found->second;
+}
 
 bool entersAutocast(const Graph& graph) {
   return anyNode(graph.block(), [](const Node* node) {

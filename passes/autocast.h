@@ -5,6 +5,20 @@
 
 namespace wick {
 
+// How autocast treats the arguments of an operator: it casts them to its dtype, to float32, to float32
+// unless the call says which dtype it wants (on CUDA alone), to float32 if one of them is of that.
+enum class CastPolicy : uint8_t {
+  None,
+  Reduced,
+  Full,
+  FullWithoutDType,
+  FullOnCuda,
+  Widest,
+  Unsafe
+};
+// Returns the policy for an operator. RuntimeError for those that are unsafe in low precision.
+CastPolicy castPolicyOf(Symbol op);
+
 // Whether the graph, blocks within blocks included, enters a scope of torch.autocast,
 // torch.cpu.amp.autocast or torch.cuda.amp.autocast.
 bool entersAutocast(const Graph& graph);

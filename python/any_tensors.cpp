@@ -95,6 +95,14 @@ class AnyRecording : public Recording {
   bool initialGradMode() const override { return inner_ ? inner_->initialGradMode() : true; }
   bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }
   void setGradMode(bool on) override { inner().setGradMode(on); }
+  int64_t autocast() const override { return inner_ ? inner_->autocast() : 0; }
+  Object callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) override {
+    return inner().callAutocast(function, arguments);
+  }
+  bool asksAutocast() const override { return inner_ && inner_->asksAutocast(); }
+  std::optional<int64_t> leftAutocast() const override {
+    return inner_ ? inner_->leftAutocast() : std::nullopt;
+  }
   int numOperators() const override { return inner_ ? inner_->numOperators() : 0; }
   std::shared_ptr<CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
     return inner().finish(outputs);
@@ -152,6 +160,8 @@ class AnyTensors : public World {
   int64_t state() const override { return 0; }
   bool gradMode() const override { return true; }
   void setGradMode(bool) const override {}
+  int64_t autocast() const override { return 0; }
+  void setAutocast(int64_t) const override {}
   std::shared_ptr<void> keepState() const override {
     const World* const other = foreign();
     return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "python/autocast.h"
+
 namespace wick::python {
 namespace {
 
@@ -101,6 +103,7 @@ class Planner {
 
 IValue CallPlan::run(IValue* slots) const {
   for (const auto& [slot, value] : constants) slots[slot] = value;
+  Autocast* const autocast = activeAutocast();
   for (const Step& step : steps) {
     const size_t count = step.inputs.size();
     if (step.op) {
@@ -109,6 +112,8 @@ IValue CallPlan::run(IValue* slots) const {
         IValue& from = slots[step.inputs[i]];
         args[i] = step.last_use[i] ? std::move(from) : from;
       }
+      if (autocast) [[unlikely]]
+        autocast->cast(*step.op, {args.data(), count});
       step.op->call(args.data(), count, slots + step.first_output, step.num_outputs);
       continue;
     }

@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
+#include "python/autocast.h"
 #include "python/eager.h"
 #include "python/fake_recording.h"
 #include "python/open_layout.h"
@@ -77,6 +78,7 @@ class OwnTensors : public capture::World {
     size_type_ = Py_TYPE(Object::checked(sizeObject(DimVector{})).get());
     add("is_grad_enabled", Callee::kGradMode);
     add("_set_grad_enabled", Callee::kSetGradMode);
+    for (const AutocastFunction& each : autocastFunctions()) add(each.name, Callee::kAutocast);
     add("get_default_dtype", Callee::kPure);
     for (const char* name : {"tensor", "as_tensor"}) add(name, Callee::kOperator);
     add("_is_tracing", Callee::kPure);
@@ -129,18 +131,23 @@ class OwnTensors : public capture::World {
   }
   int64_t state() const override {
     return static_cast<int64_t>(gradEnabled()) | static_cast<int64_t>(defaultDType()) << 1 |
-           static_cast<int64_t>(defaultDevice().type) << 10;
+           static_cast<int64_t>(defaultDevice().type) << 10 |
+           static_cast<int64_t>(autocastMode().any()) << 20;
   }
   bool gradMode() const override { return gradEnabled(); }
   void setGradMode(bool on) const override { setGradEnabled(on); }
+  int64_t autocast() const override { return autocastMode().packed(); }
+  void setAutocast(int64_t state) const override { setAutocastMode(AutocastMode::unpacked(state)); }
   std::shared_ptr<void> keepState() const override { return std::make_shared<KeptState>(); }
 
  private:
   struct KeptState {
     bool grad_mode = gradEnabled();
+    AutocastMode autocast = autocastMode();
     GeneratorState generator = GeneratorState::of(defaultGenerator());
     ~KeptState() {
       setGradEnabled(grad_mode);
+      setAutocastMode(autocast);
       generator.restore(defaultGenerator());
     }
   };

@@ -16,6 +16,7 @@
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/inline_calls.h"
+#include "python/autocast.h"
 #include "python/call_plan.h"
 #include "python/call_text.h"
 #include "python/callee_schemas.h"
@@ -38,6 +39,8 @@ struct CompiledCall {
   std::unique_ptr<CallPlan> plan;  // null: the function runs
   Spelling spelling;
   std::shared_ptr<Graph> flat;  // with functions inlined, for traces; made when it is needed
+  // With the casts of autocast, by its state; for functions without a plan.
+  std::unordered_map<int64_t, std::shared_ptr<GraphFunction>> cast;
 };
 
 struct EagerObject {
@@ -236,6 +239,40 @@ IValue runFunction(const CompiledCall& call, Arguments& arguments) {
   return callFunction(*call.function, std::move(values), {}, options, &unit);
 }
 
+// Returns the function with the casts of autocast; null if it needs none.
+std::shared_ptr<GraphFunction> castFunction(CompiledCall& call, const Autocast& autocast) {
+  AutocastMode mode = autocastMode();
+  mode.nesting = 0;
+  const auto found = call.cast.find(mode.packed());
+  if (found != call.cast.end()) return found->second;
+  std::shared_ptr<Graph> graph = autocast.castGraph(*flattened(*call.function->graph()));
+  if (!graph) return nullptr;
+  auto made = std::make_shared<GraphFunction>(call.function->qualifiedName(), std::move(graph));
+  made->setSchema(call.function->schema());
+  return call.cast[mode.packed()] = made;
+}
+
+// Does what runFunction() does with another form of the function.
+IValue runCast(const std::shared_ptr<void>& unit, const std::shared_ptr<GraphFunction>& function,
+               Arguments& arguments) {
+  IValue* first = arguments.values.data();
+  std::vector<IValue> values(std::make_move_iterator(first),
+                             std::make_move_iterator(first + arguments.count));
+  const RunOptions options = interruptibleRun();
+  const std::shared_ptr<void> owner =
+      std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(unit, function);
+  noteLazyPlace();
+  const WithoutGil others;
+  return callFunction(*function, std::move(values), {}, options, &owner);
+}
+
+// Runs a function that has no plan.
+IValue runWhole(CompiledCall& call, Arguments& arguments) {
+  const Autocast* const autocast = activeAutocast();
+  const std::shared_ptr<GraphFunction> cast = autocast ? castFunction(call, *autocast) : nullptr;
+  return cast ? runCast(call.unit, cast, arguments) : runFunction(call, arguments);
+}
+
 // A tensor that was written to is the same object, as in a += b.
 PyObject* objectOf(const Arguments& arguments, const IValue& value) {
   if (!value.isTensor()) return toPython(value);
@@ -297,13 +334,18 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
     const IValue* first = arguments.values.data();
     const std::vector<IValue> given(first, first + arguments.count);
     const Graph* body = nullptr;
+    std::shared_ptr<GraphFunction> cast;
     {
       const tracing::PauseTrace pause;
       if (!call.flat) call.flat = flattened(*call.function->graph());
       body = call.flat.get();
+      if (const Autocast* const autocast = activeAutocast()) cast = castFunction(call, *autocast);
+      if (cast) body = cast->graph().get();
     }
     tracer.stash({values.begin(), values.begin() + static_cast<ptrdiff_t>(arguments.count)});
-    result = tracer.callInlined(*body, given, [&] { return runFunction(call, arguments); });
+    result = tracer.callInlined(*body, given, [&] {
+      return cast ? runCast(call.unit, cast, arguments) : runFunction(call, arguments);
+    });
     followed = tracer.result(0);
   }
   if (followed && !result.isTensor()) return followedObject(tracer, result, followed);
@@ -344,10 +386,9 @@ PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t p
     if (!call) Py_RETURN_NOTIMPLEMENTED;
     return callTraced(state, *call, arguments, *tracer);
   }
-  const std::shared_ptr<const CompiledCall> call = find(state, arguments, or_not_implemented);
+  const std::shared_ptr<CompiledCall> call = find(state, arguments, or_not_implemented);
   if (!call) Py_RETURN_NOTIMPLEMENTED;
-  const IValue result =
-      call->plan ? runPlan(*call->plan, arguments) : runFunction(*call, arguments);
+  const IValue result = call->plan ? runPlan(*call->plan, arguments) : runWhole(*call, arguments);
   return resultObject(state, *call, arguments, result);
 }
 

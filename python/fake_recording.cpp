@@ -124,6 +124,21 @@ std::vector<Tensor> tensorsIn(const std::vector<PyObject*>& objects) {
   return tensors;
 }
 
+// Does a cast of autocast in a graph (passes/autocast.h) on fakes, which are not on the CPU. Returns
+// whether the call is one.
+bool castFake(const LayerCall& call) {
+  static const Symbol kReduced = Symbol::aten("_autocast_to_reduced_precision");
+  static const Symbol kFull = Symbol::aten("_autocast_to_full_precision");
+  const bool reduced = call.op.symbol() == kReduced;
+  if (!reduced && call.op.symbol() != kFull) return false;
+  const Tensor tensor = call.args[0].toTensor();
+  const bool narrow = tensor.dtype() == DType::Half || tensor.dtype() == DType::BFloat16;
+  const bool casts = call.args[2].toBool() && (reduced ? tensor.dtype() == DType::Float : narrow);
+  const DType to = reduced ? static_cast<DType>(call.args[4].toInt()) : DType::Float;
+  call.results[0] = IValue(casts ? castTo(tensor, to) : tensor);
+  return true;
+}
+
 }  // namespace
 
 std::string nameOfFunction(PyObject* function) {
@@ -178,6 +193,7 @@ void FakeTracer::noteGradMode() {
 }
 
 void FakeLayer::call(const LayerCall& call) {
+  if (castFake(call)) return;
   if (call.op.symbol() == Symbol::aten("requires_grad_")) {
     tracer_.note("a tensor that requires a gradient is made");
   }
@@ -225,6 +241,8 @@ Object FakeRecording::recorded(const std::string& what, const std::vector<PyObje
   {
     const tracing::TraceScope scope(tracer_);
     const NumberFollowerScope numbers(sizes_.isOpen() ? &sizes_ : nullptr);
+    std::optional<AutocastScope> rules;
+    if (Autocast* const own = casts()) rules.emplace(*own);
     result = Object::own(f());
   }
   if (!result) breakOnError(what);
@@ -324,6 +342,7 @@ Object FakeRecording::callOpaque(PyObject* function, const std::vector<PyObject*
   const std::string what = nameOfFunction(function);
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   tracer_.beginOpaque();
+  asks_autocast_ = true;  // the function may do so unseen
   Object result;
   sizes_.begin();
   {
@@ -383,6 +402,7 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
 void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
   if (sizes_.isOpen()) breakGraph("a branch on the value of a tensor in a graph with open sizes");
   sizes_.forbidDecided();
+  clearCasts();
   branches_.beginBranch(tensorIn(condition), step);
 }
 
@@ -390,6 +410,7 @@ std::vector<Object> FakeRecording::endBranch(
     const std::vector<std::pair<PyObject*, PyObject*>>& results) {
   std::vector<std::pair<Tensor, Tensor>> tensors;
   for (const auto& [a, b] : results) tensors.emplace_back(tensorIn(a), tensorIn(b));
+  clearCasts();
   return objectsFor(branches_.endBranch(tensors));
 }
 
@@ -401,11 +422,13 @@ std::vector<Object> FakeRecording::beginLoop(PyObject* condition, bool again,
                                              const std::vector<PyObject*>& carried, int64_t step) {
   if (sizes_.isOpen()) breakGraph("a loop on the value of a tensor in a graph with open sizes");
   sizes_.forbidDecided();
+  clearCasts();
   return objectsFor(branches_.beginLoop(tensorIn(condition), again, tensorsIn(carried), step));
 }
 
 std::vector<Object> FakeRecording::endLoop(PyObject* condition,
                                            const std::vector<PyObject*>& carried) {
+  clearCasts();
   return objectsFor(branches_.endLoop(tensorIn(condition), tensorsIn(carried)));
 }
 
@@ -416,6 +439,39 @@ void FakeRecording::setGradMode(bool on) {
   if (on == gradEnabled()) return;
   insertGradMode(tracer_.graph(), on);
   setGradEnabled(on);
+}
+
+Object FakeRecording::callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) {
+  const std::string name = nameOfFunction(function);
+  const std::optional<AutocastCall> call = autocastCallOf(name.substr(name.rfind('.') + 1));
+  if (!call) breakGraph(fmt::format("{}, which tells or changes autocast", name));
+  return Object::own(callAutocast(*call, arguments).leak());
+}
+
+Owned FakeRecording::callAutocast(AutocastCall call, std::span<PyObject* const> arguments) {
+  asks_autocast_ = true;
+  AutocastMode mode = autocastMode();
+  Owned result = doAutocastCall(mode, call, arguments);
+  if (!result) breakGraph("a state of autocast that is not True, False, or a dtype of floats");
+  if (mode.nesting != static_cast<int16_t>(mode.nesting)) breakGraph("too many scopes of autocast");
+  setAutocastMode(mode);
+  if (call == AutocastCall::kClear) {
+    clearCasts();
+    // Outside of all scopes nothing was kept.
+    clears_casts_ |= initial_autocast_.nesting > 0 || initial_autocast_.any();
+  }
+  return result;
+}
+
+void FakeRecording::setAutocast(const AutocastMode& mode) {
+  asks_autocast_ = true;
+  setAutocastMode(mode);
+  if (mode.nesting == 0) clearCasts();
+}
+
+std::optional<int64_t> FakeRecording::leftAutocast() const {
+  if (autocastMode() == initial_autocast_ && !clears_casts_) return std::nullopt;
+  return autocast() | (clears_casts_ ? AutocastMode::kClears : 0);
 }
 
 int FakeRecording::numOperators() const {

@@ -6,6 +6,7 @@
 
 #include "capture/world.h"
 #include "lazy/zero_results.h"
+#include "python/autocast.h"
 #include "python/branch_recording.h"
 #include "python/captured_graph.h"
 #include "python/size_tracking.h"
@@ -60,9 +61,11 @@ void noteInFakes(const std::string& problem);
 // Records on objects of wick.Tensor. Needs the GIL; to be used by the thread that made it.
 class FakeRecording : public capture::Recording {
  public:
-  // Neither the world nor the gradient mode of the thread is owned.
+  // Neither the world nor the gradient mode nor the state of autocast of the thread is owned.
   explicit FakeRecording(const capture::World& world)
-      : world_(world), initial_grad_mode_(world.gradMode()) {
+      : world_(world),
+        initial_grad_mode_(world.gradMode()),
+        initial_autocast_(AutocastMode::unpacked(world.autocast())) {
     tracer_.setDecidedSizes(&sizes_);
   }
 
@@ -83,7 +86,10 @@ class FakeRecording : public capture::Recording {
                              PyObject* names) override;
   capture::Object attribute(PyObject* fake, PyObject* name) override;
   void beginBranch(PyObject* condition, int64_t step) override;
-  void beginOtherSide() override { branches_.beginOtherSide(); }
+  void beginOtherSide() override {
+    clearCasts();
+    branches_.beginOtherSide();
+  }
   std::vector<capture::Object> endBranch(
       const std::vector<std::pair<PyObject*, PyObject*>>& results) override;
   bool canJoin(PyObject* a, PyObject* b) const override;
@@ -94,10 +100,23 @@ class FakeRecording : public capture::Recording {
                                        const std::vector<PyObject*>& carried) override;
   bool gradMode() const override;
   void setGradMode(bool on) override;
+  int64_t autocast() const override { return autocastMode().packed(); }
+  capture::Object callAutocast(PyObject* function,
+                               const std::vector<PyObject*>& arguments) override;
+  bool asksAutocast() const override { return asks_autocast_ || initial_autocast_.any(); }
+  std::optional<int64_t> leftAutocast() const override;
+  // Changes the state of autocast of the program.
+  virtual void setAutocast(const AutocastMode& mode);
   int numOperators() const override;
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override;
 
  protected:
+  // Returns what casts the arguments of recorded calls; null: Wick's own rules.
+  virtual Autocast* casts() { return nullptr; }
+  // Forgets the casts of weights.
+  virtual void clearCasts() {}
+  // Does a call of the program's; the arguments are Wick's.
+  Owned callAutocast(AutocastCall call, std::span<PyObject* const> arguments);
   // Breaks the graph if a result is a leaf that requires a gradient and no argument.
   void checkOpaqueResult(PyObject* result, const std::vector<PyObject*>& arguments) const;
   // Registers a fake as the next input.
@@ -120,6 +139,8 @@ class FakeRecording : public capture::Recording {
 
   const capture::World& world_;
   const bool initial_grad_mode_;
+  const AutocastMode initial_autocast_;
+  bool asks_autocast_ = false, clears_casts_ = false;
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
   BranchRecording branches_{tracer_};

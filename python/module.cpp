@@ -7,6 +7,7 @@
 #include "core/dtype.h"
 #include "core/grad_mode.h"
 #include "core/version.h"
+#include "python/autocast.h"
 #include "python/interrupts.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
@@ -130,6 +131,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     Owned module = checked(PyModule_Create(&definition));
     addErrorClasses(module.get());
     addPlainTypes(module.get());
+    addAutocast(module.get());
     addEager(module.get());
     addTensorType(module.get());
     addConstructors(module.get());

@@ -96,7 +96,7 @@ const TorchLibrary* TorchLibrary::loaded() {
   return library;
 }
 
-TorchLibrary::TorchLibrary(PyObject* module) {
+TorchLibrary::TorchLibrary(PyObject* module) : autocast_(module) {
   const Object kernels = attribute(module, "_C"), nn = attribute(module, "nn");
   tensor_type = typeNamed(module, "Tensor");
   parameter_type = typeNamed(nn.get(), "Parameter");
@@ -120,7 +120,6 @@ TorchLibrary::TorchLibrary(PyObject* module) {
   grad_mode = attribute(module, "is_grad_enabled");
   set_grad_mode = attribute(kernels.get(), "_set_grad_enabled");
   default_dtype = attribute(module, "get_default_dtype");
-  autocast_enabled = attributeIfAny(module, "is_autocast_cpu_enabled");
   return_types_ = attributeIfAny(module, "return_types");
   packet_type_ = attributeIfAny(attribute(module, "_ops").get(), "OpOverloadPacket");
   addConstants(module);
@@ -211,10 +210,19 @@ void TorchLibrary::addCallees(PyObject* module) {
   };
   add(module, "is_grad_enabled", Callee::kGradMode);
   add(kernels.get(), "_set_grad_enabled", Callee::kSetGradMode);
-  for (const char* name : {"get_default_dtype", "is_autocast_enabled", "is_autocast_cpu_enabled",
-                           "is_inference_mode_enabled", "are_deterministic_algorithms_enabled"}) {
+  for (const char* name :
+       {"get_default_dtype", "is_inference_mode_enabled", "are_deterministic_algorithms_enabled"}) {
     add(module, name, Callee::kPure);
   }
+  for (const Object& each : autocast_.functions()) {
+    if (each) callees_[each.get()] = Callee::kAutocast;
+  }
+  // It looks for installed packages.
+  Object common = Object::share(module);
+  for (const char* name : {"cuda", "amp", "common"}) {
+    if (common) common = attributeIfAny(common.get(), name);
+  }
+  if (common) add(common.get(), "amp_definitely_not_available", Callee::kPure);
   for (const char* name :
        {"_get_tracing_state", "_has_torch_function", "_has_torch_function_unary",
         "_has_torch_function_variadic", "_is_torch_function_enabled", "_log_api_usage_once",

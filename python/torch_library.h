@@ -8,6 +8,7 @@
 #include "capture/bytecode/object.h"
 #include "capture/world.h"
 #include "core/tensor.h"
+#include "python/torch_autocast.h"
 
 namespace wick::python {
 
@@ -53,7 +54,8 @@ class TorchLibrary {
   PyTypeObject* size_type = nullptr;
   capture::Object strided, uint8, bool_dtype;
   capture::Object to_dlpack, from_dlpack, foreach_zero, get_rng_state, set_rng_state;
-  capture::Object grad_mode, set_grad_mode, default_dtype, autocast_enabled;
+  capture::Object grad_mode, set_grad_mode, default_dtype;
+  const TorchAutocast& autocast() const { return autocast_; }
 
  private:
   // A place in Wick where a function is looked up when it is first asked for.
@@ -79,6 +81,7 @@ class TorchLibrary {
   capture::Object return_types_, packet_type_;
   std::unordered_map<PyObject*, capture::Object> own_constants_, foreign_constants_;
   mutable std::unordered_map<PyObject*, Counterpart> counterparts_;
+  TorchAutocast autocast_;
 
   std::unordered_map<PyObject*, capture::Callee> callees_;
   mutable std::vector<capture::Object> kept_;

@@ -15,9 +15,9 @@ using capture::Object;
 
 // The recording as the stand-ins see it, for the time of one call.
 struct OpaqueCalls {
-  OpaqueCalls(capture::Recording& to, const TorchLibrary& of) : recording(&to), library(&of) {}
+  OpaqueCalls(FakeRecording& to, const TorchLibrary& of) : recording(&to), library(&of) {}
 
-  capture::Recording* recording;  // null after the call
+  FakeRecording* recording;  // null after the call
   const TorchLibrary* library;
   std::string problem;
 
@@ -25,13 +25,12 @@ struct OpaqueCalls {
     if (problem.empty()) problem = reason;
     raise(PyExc_RuntimeError, reason);
   }
-  // Puts the gradient mode that the function has set into the graph.
+  // Puts the gradient mode and the state of autocast that the function has set into the graph.
   void noteState() {
     recording->setGradMode(TorchLibrary::call(library->grad_mode).get() == Py_True);
-    if (library->autocast_enabled &&
-        TorchLibrary::call(library->autocast_enabled).get() == Py_True) {
-      capture::breakGraph("torch.autocast");
-    }
+    const std::optional<AutocastMode> autocast = library->autocast().mode(*library);
+    if (!autocast) capture::breakGraph("a state of torch.autocast that Wick does not have");
+    recording->setAutocast(*autocast);
   }
 
   py::object call(const py::object& function, const py::tuple& args, const py::dict& kwargs) {
@@ -96,9 +95,8 @@ const Object& runFunction() {
 
 }  // namespace
 
-Object callTorchOpaque(capture::Recording& recording, const TorchLibrary& library,
-                       PyObject* function, const std::vector<PyObject*>& arguments,
-                       PyObject* names) {
+Object callTorchOpaque(FakeRecording& recording, const TorchLibrary& library, PyObject* function,
+                       const std::vector<PyObject*>& arguments, PyObject* names) {
   const auto calls = std::make_shared<OpaqueCalls>(recording, library);
   const Object shown = Object::own(py::cast(calls).release().ptr());
   const auto named = static_cast<Py_ssize_t>(names ? PyTuple_GET_SIZE(names) : 0);
@@ -116,6 +114,7 @@ Object callTorchOpaque(capture::Recording& recording, const TorchLibrary& librar
   Object result;
   {
     const TorchGradMode mode(library, recording.gradMode());
+    const TorchAutocastScope autocast(library, autocastMode());
     result = Object::own(PyObject_CallFunctionObjArgs(runFunction().get(), shown.get(), function,
                                                       args.get(), kwargs.get(), nullptr));
     if (result && calls->problem.empty()) calls->noteState();

@@ -8,9 +8,11 @@
 
 namespace wick::python {
 
+class FakeRecording;
+
 // Calls the function with stand-ins for the fakes among its arguments: tensors of PyTorch's without
 // memory, whose operators the recording gets. Returns its result with fakes. Throws GraphBreak.
-capture::Object callTorchOpaque(capture::Recording& recording, const TorchLibrary& library,
+capture::Object callTorchOpaque(FakeRecording& recording, const TorchLibrary& library,
                                 PyObject* function, const std::vector<PyObject*>& arguments,
                                 PyObject* names);
 

@@ -1,6 +1,8 @@
 #include "python/torch_replay.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <unordered_map>
 
 #include "capture/bytecode/frame_hook.h"
@@ -12,6 +14,36 @@ namespace wick::python {
 namespace {
 
 using capture::Object;
+
+// Puts the gradient mode and autocast back where calls that change them end with an exception.
+class ModesOnError {
+ public:
+  explicit ModesOnError(const TorchLibrary& library)
+      : library_(library),
+        gradients_(TorchLibrary::call(library.grad_mode).get() == Py_True),
+        autocast_(library.autocast().mode(library)),
+        exceptions_(std::uncaught_exceptions()) {}
+  ~ModesOnError() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    try {
+      TorchLibrary::call(library_.set_grad_mode, gradients_ ? Py_True : Py_False);
+      const std::optional<AutocastMode> now = library_.autocast().mode(library_);
+      if (now && autocast_) library_.autocast().set(library_, *now, *autocast_, false);
+    } catch (const capture::PythonError&) {
+      PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+  }
+  ModesOnError(const ModesOnError&) = delete;
+
+ private:
+  const TorchLibrary& library_;
+  const bool gradients_;
+  const std::optional<AutocastMode> autocast_;
+  const int exceptions_;
+};
 
 // A graph that PyTorch runs, by functions of Python.
 class PythonGraph : public capture::CapturedGraph {
@@ -64,6 +96,9 @@ class CalledTorchFunction : public PythonGraph {
   void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
     std::vector<PyObject*> arguments;
     for (const Object& each : inputs) arguments.push_back(each.get());
+    // The graph holds the casts.
+    std::optional<TorchAutocastScope> off;
+    if (record_->library->autocast().isOn()) off.emplace(*record_->library, AutocastMode());
     const Object result = capture::callPlainly(function_.get(), arguments, nullptr);
     const Object all = Object::checked(
         PySequence_Fast(result.get(), "a backend's function gives a tuple or list of tensors"));
@@ -97,6 +132,7 @@ class ReplayedCalls : public PythonGraph {
   bool mustNotRepeat() const override { return record_->script.impure; }
   void compute(std::span<const Object> inputs, std::vector<Object>& outputs) const override {
     const capture::PauseHook pause;
+    const ModesOnError modes(*record_->library);
     std::vector<Object> slots(slots_.size() + record_->numbers.size());
     computeNumbers(inputs, slots);
     for (size_t i = 0; i < inputs.size(); ++i) slots[i] = inputs[i];

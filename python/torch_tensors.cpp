@@ -13,6 +13,7 @@
 #include "python/fake_recording.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
+#include "python/torch_autocast.h"
 #include "python/torch_components.h"
 #include "python/torch_graph.h"
 #include "python/torch_library.h"
@@ -125,7 +126,9 @@ class TorchRecording : public FakeRecording {
       own.push_back(library_.toOwn(each));
       given.push_back(own.back().get());
     }
-    PyObject* const counterpart = library_.ownFunction(function);
+    PyObject* counterpart = library_.ownFunction(function);
+    const Object composed = autocastMode().cpu ? composedOf(function) : Object();
+    if (composed) counterpart = composed.get();
     const Object result = FakeRecording::call(counterpart ? counterpart : function, given, names);
     noteWrites();
     call.result = library_.fromOwn(result.get());
@@ -216,6 +219,26 @@ class TorchRecording : public FakeRecording {
         {library_.set_grad_mode, {Object::share(on ? Py_True : Py_False)}, {}, {}});
   }
 
+  Object callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) override {
+    const std::optional<AutocastCall> call = library_.autocast().callOf(function);
+    if (!call) breakGraph("a function that tells or changes autocast");
+    std::vector<Object> own;
+    std::vector<PyObject*> given;
+    for (PyObject* each : arguments) {
+      own.push_back(library_.toOwn(each));
+      given.push_back(own.back().get());
+    }
+    const AutocastMode before = autocastMode();
+    const Owned result = FakeRecording::callAutocast(*call, given);
+    recordChange(before);
+    return library_.fromOwn(result.get());
+  }
+  void setAutocast(const AutocastMode& mode) override {
+    const AutocastMode before = autocastMode();
+    FakeRecording::setAutocast(mode);
+    recordChange(before);
+  }
+
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
     for (PyObject* each : outputs) {
       record_.output_fakes.push_back(Object::share(each));
@@ -244,7 +267,19 @@ class TorchRecording : public FakeRecording {
     return torchGraph(std::make_shared<const TorchRecord>(std::move(record_)));
   }
 
+ protected:
+  Autocast* casts() override { return &rules_; }
+  void clearCasts() override { rules_.clear(); }
+
  private:
+  // Records the calls that change the state of autocast from `before`.
+  void recordChange(const AutocastMode& before) {
+    for (auto& [function, argument] :
+         library_.autocast().changes(library_, before, autocastMode())) {
+      record_.calls.push_back({std::move(function), {std::move(argument)}, {}, {}});
+    }
+  }
+
   // A branch or a loop that is being recorded, and the calls before it.
   struct Open {
     std::shared_ptr<TorchControl> control;
@@ -362,6 +397,7 @@ class TorchRecording : public FakeRecording {
 
   const TorchLibrary& library_;
   TorchRecord record_;
+  TorchRules rules_;
   std::vector<uint32_t> versions_;                  // of the fakes of inputs
   std::vector<Open> open_;                          // branches and loops, outermost first
   std::unordered_map<PyObject*, TorchPart> parts_;  // by fake, which the calls keep
@@ -400,10 +436,9 @@ class TorchTensors : public capture::World {
            (std::string_view(name) == "torch" || std::string_view(name).starts_with("torch."));
   }
   std::unique_ptr<capture::Recording> record() const override {
-    if (library_.autocast_enabled &&
-        TorchLibrary::call(library_.autocast_enabled).get() == Py_True) {
-      breakGraph("torch.autocast");
-    }
+    const std::optional<AutocastMode> autocast = library_.autocast().mode(library_);
+    if (!autocast) breakGraph("a state of torch.autocast that Wick does not have");
+    setAutocastMode(*autocast);
     setGradEnabled(gradMode());
     const std::optional<DType> dtype =
         library_.dtypeOf(TorchLibrary::call(library_.default_dtype).get());
@@ -413,15 +448,24 @@ class TorchTensors : public capture::World {
   }
   int64_t state() const override {
     const Object dtype = TorchLibrary::call(library_.default_dtype);
-    const bool autocast =
-        library_.autocast_enabled && TorchLibrary::call(library_.autocast_enabled).get() == Py_True;
     const std::optional<DType> own = library_.dtypeOf(dtype.get());
-    return static_cast<int64_t>(gradMode()) | static_cast<int64_t>(autocast) << 1 |
+    return static_cast<int64_t>(gradMode()) |
+           static_cast<int64_t>(library_.autocast().isOn()) << 1 |
            (own ? static_cast<int64_t>(*own) : 0xFF) << 2;
   }
   bool gradMode() const override { return TorchLibrary::call(library_.grad_mode).get() == Py_True; }
   void setGradMode(bool on) const override {
     TorchLibrary::call(library_.set_grad_mode, on ? Py_True : Py_False);
+  }
+  int64_t autocast() const override {
+    const std::optional<AutocastMode> mode = library_.autocast().mode(library_);
+    return mode ? mode->packed() : -1;
+  }
+  void setAutocast(int64_t state) const override {
+    const std::optional<AutocastMode> before = library_.autocast().mode(library_);
+    if (!before) return;
+    library_.autocast().set(library_, *before, AutocastMode::unpacked(state),
+                            (state & AutocastMode::kClears) != 0);
   }
   std::shared_ptr<void> keepState() const override { return std::make_shared<KeptState>(); }
 
@@ -429,10 +473,12 @@ class TorchTensors : public capture::World {
   // Wick's own state, which recording changes; nothing of PyTorch's does.
   struct KeptState {
     bool grad_mode = gradEnabled();
+    AutocastMode autocast = autocastMode();
     DType dtype = defaultDType();
     GeneratorState generator = GeneratorState::of(defaultGenerator());
     ~KeptState() {
       setGradEnabled(grad_mode);
+      setAutocastMode(autocast);
       setDefaultDType(dtype);
       generator.restore(defaultGenerator());
     }

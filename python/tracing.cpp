@@ -216,6 +216,9 @@ IValue runTraced(const CallPlan& plan, IValue* slots, Value** values, Tracer& tr
     if (step.op) {
       ValueArray<kMaxPlanSlots> inputs(count);
       for (size_t i = 0; i < count; ++i) inputs[i] = slots[step.inputs[i]];
+      // Casts are calls of their own.
+      if (Autocast* const autocast = activeAutocast())
+        autocast->cast(*step.op, {inputs.data(), count});
       if (any) tracer.stash(std::move(known));
       step.op->call(inputs.data(), count, slots + step.first_output, step.num_outputs);
       for (size_t i = 0; i < step.num_outputs; ++i)

@@ -158,6 +158,8 @@ class Runner {
         return addTraceback(target, step.object.get(), static_cast<int>(step.number));
       case StepKind::kGradMode:
         return world_.setGradMode(step.number != 0);
+      case StepKind::kAutocast:
+        return world_.setAutocast(step.number);
       default:
         throw InternalError(__FILE__, __LINE__, "a recipe has a step of an unknown kind");
     }
@@ -213,6 +215,8 @@ const char* nameOf(StepKind kind) {
       return "traceback";
     case StepKind::kGradMode:
       return "set gradient mode";
+    case StepKind::kAutocast:
+      return "set autocast";
   }
   return "?";
 }
@@ -231,7 +235,7 @@ void Recipe::run(std::vector<Object>& registers, const World& world) const {
 bool Recipe::changesObjects(int num_kept) const {
   std::unordered_set<int> made;
   for (const Step& each : steps) {
-    if (each.kind == StepKind::kGradMode) return true;
+    if (each.kind == StepKind::kGradMode || each.kind == StepKind::kAutocast) return true;
     if (each.kind == StepKind::kConstant) continue;
     if (each.kind == StepKind::kCall &&
         std::ranges::any_of(each.arguments, [&](int at) { return at < num_kept; })) {

@@ -36,6 +36,7 @@ enum class StepKind : uint8_t {
   kTraceback,  // arguments[0], an exception, has passed the line `number` of the code `object`
   kSetCell,    // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
   kGradMode,   // gradients are recorded if `number`
+  kAutocast,   // the state of autocast is `number`
 };
 
 struct Step {

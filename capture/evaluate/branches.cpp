@@ -45,6 +45,7 @@ class Sides {
         branch_(frame.at),
         handled_(capture_.handled),
         grad_mode_(capture_.recording->gradMode()),
+        autocast_(capture_.recording->autocast()),
         last_(capture_.sides_since) {
     constexpr int kMaxDepth = 20;
     if (capture_.open_branches.size() >= kMaxDepth) breakGraph("branches are nested too deeply");
@@ -76,7 +77,8 @@ class Sides {
     if (frame_.status == EvalFrame::Status::kYielded) {
       breakGraph(fmt::format("{}: a side yields", kReason));
     }
-    if (capture_.handled != handled_ || capture_.recording->gradMode() != grad_mode_) {
+    if (capture_.handled != handled_ || capture_.recording->gradMode() != grad_mode_ ||
+        capture_.recording->autocast() != autocast_) {
       breakGraph(fmt::format("{}: the sides end in different states", kReason));
     }
     return contentsOf(frame_);
@@ -94,6 +96,7 @@ class Sides {
   const int branch_;
   Variable* const handled_;
   const bool grad_mode_;
+  const int64_t autocast_;
   const int64_t last_;
 };
 

@@ -112,6 +112,11 @@ Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given
       capture.recording->setGradMode(truthOf(capture, given.positional[0]));
       return capture.constant(Py_None);
     }
+    case Callee::kAutocast: {
+      const Objects objects(capture, given, false);
+      if (objects.names) break;
+      return capture.result(capture.recording->callAutocast(function, objects.all));
+    }
     default:
       break;
   }

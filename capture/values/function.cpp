@@ -210,6 +210,10 @@ Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
     if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
     return callOpaque(capture, object.get(), given);
   }
+  if (object && capture.world.calleeOf(object.get()) == Callee::kPure) {
+    if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
+    return callWorld(capture, object.get(), given);
+  }
   return inlineCall(capture, *this, given);
 }
 

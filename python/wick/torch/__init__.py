@@ -8,25 +8,39 @@ compiled: constructors of Python's data, modes, and what Python's classes are ca
 import math as _math
 import sys as _sys
 
-from wick import _C, _namespace
+from wick import _autocast, _C, _namespace
+from wick._autocast import autocast  # noqa: F401
 from wick._C import (
     Generator,
     Size,
     Tensor,
     as_tensor,
+    autocast_decrement_nesting,  # noqa: F401
+    autocast_increment_nesting,  # noqa: F401
+    clear_autocast_cache,  # noqa: F401
     default_generator,
     device,
     dtype,
     from_dlpack,
     from_numpy,
     frombuffer,
+    get_autocast_cpu_dtype,  # noqa: F401
+    get_autocast_gpu_dtype,  # noqa: F401
     get_default_device,
     get_default_dtype,
+    is_autocast_cache_enabled,  # noqa: F401
+    is_autocast_cpu_enabled,  # noqa: F401
+    is_autocast_enabled,  # noqa: F401
     is_grad_enabled,
     layout,
     manual_seed,
     memory_format,
     qscheme,
+    set_autocast_cache_enabled,  # noqa: F401
+    set_autocast_cpu_dtype,  # noqa: F401
+    set_autocast_cpu_enabled,  # noqa: F401
+    set_autocast_enabled,  # noqa: F401
+    set_autocast_gpu_dtype,  # noqa: F401
     set_default_dtype,
     tensor,
     to_dlpack,
@@ -358,8 +372,26 @@ _language_name = "torch"
 _module = _sys.modules[__name__]
 
 
+amp = _namespace.submodule("wick.torch.amp", "torch.amp", {"autocast": autocast})
+cpu = _namespace.submodule(
+    "wick.torch.cpu",
+    "torch.cpu",
+    {
+        "amp": _namespace.submodule(
+            "wick.torch.cpu.amp", "torch.cpu.amp", {"autocast": _autocast.cpu_autocast}
+        )
+    },
+)
 cuda = _namespace.submodule(
-    "wick.torch.cuda", "torch.cuda", {"is_available": lambda: False, "device_count": lambda: 0}
+    "wick.torch.cuda",
+    "torch.cuda",
+    {
+        "is_available": lambda: False,
+        "device_count": lambda: 0,
+        "amp": _namespace.submodule(
+            "wick.torch.cuda.amp", "torch.cuda.amp", {"autocast": _autocast.cuda_autocast}
+        ),
+    },
 )
 
 
