@@ -287,7 +287,7 @@ void SizeGuesses::check(std::span<const Tensor> inputs, std::span<const IValue> 
 
 void SizeGuesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
   std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
-  // Those that a wrong guess comes before cannot be computed.
+  // Sizes behind a wrong guess may be impossible to compute.
   try {
     for (const Place& each : places) {
       const Tensor tensor =

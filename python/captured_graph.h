@@ -10,7 +10,7 @@
 
 namespace wick::python {
 
-// What a graph supposes of sizes that elements decide.
+// The guesses of a graph about sizes that elements decide.
 struct SizeGuesses {
   capture::SizeTable sizes;
   struct Place {

@@ -49,7 +49,7 @@ class Constants {
     return keepAll(*node, results, value);
   }
 
-  // Returns whether an operator of the graph writes to memory of what was computed.
+  // Returns whether an operator of the graph writes to memory of computed tensors.
   bool isWritten() const {
     for (const Node* node : tracer_.graph().nodes()) {
       if (!node->blocks().empty()) return true;

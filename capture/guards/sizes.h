@@ -33,7 +33,7 @@ struct SizeCondition {
 // The open sizes of one attempt. Each has the size of the example as its hint, and is at least 2. All
 // that is asked about an expression is answered for the hints; what the answer supposes is noted.
 //
-// A number that elements decide (a count of nonzero elements) is known only when the graph has run. Where
+// A number that elements decide (a count of nonzero elements) is known only when the graph has run. If
 // a question about it has no answer for all its values, that for its hint is a guess, which is checked then;
 // UnknownSize where guesses are forbidden, and where nobody can guess the exact value.
 class SizeTable {
