@@ -408,7 +408,8 @@ void addModules(py::module_& m) {
                      const py::object& value) { s.module.setAttr(name, valueOf(value)); })
       .def("same",
            [](const ScriptModule& s, const ScriptModule& o) { return s.module == o.module; })
-      .def("type_name",
+      .def("type_name", [](const ScriptModule& s) { return s.module.type()->name(); })
+      .def("class_name",
            [](const ScriptModule& s) { return readableClassName(s.module.type()->name()); })
       .def("method_names", [](const ScriptModule& s) { return s.module.methodNames(); })
       .def("method",

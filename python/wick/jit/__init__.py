@@ -363,7 +363,7 @@ class ScriptModule:
             return c.get(name)
         if name in c.method_names():
             return functools.partial(c.call, name)
-        raise AttributeError(f"'{c.type_name()}' has no attribute '{name}'")
+        raise AttributeError(f"'{c.class_name()}' has no attribute '{name}'")
 
     def __setattr__(self, name, value):
         self._c.set(name, value)
@@ -378,7 +378,7 @@ class ScriptModule:
         return sorted(set(super().__dir__()) | set(self._c.method_names()))
 
     def __repr__(self):
-        lines = [f"ScriptModule({self._c.type_name()}"]
+        lines = [f"ScriptModule({self._c.class_name()}"]
         for name, child in self.named_children():
             lines.append(f"  ({name}): " + repr(child).replace("\n", "\n  "))
         return "\n".join(lines) + ("\n)" if len(lines) > 1 else ")")
