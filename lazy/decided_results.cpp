@@ -31,10 +31,10 @@ bool isMask(const IValue& index) {
   return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::Byte);
 }
 
-// Returns whether the tensor's elements would fit into memory that nobody misses.
-bool isSmall(const Tensor& t) {
+// Returns whether a tensor of these sizes fits into memory that nobody misses.
+bool isSmall(IntSpan sizes) {
   int64_t count = 1;
-  for (const int64_t size : t.sizes()) {
+  for (const int64_t size : sizes) {
     if (__builtin_mul_overflow(count, size, &count) || count > kMostElements) return false;
   }
   return true;
@@ -58,28 +58,38 @@ std::optional<Arguments> forMaskedSelect(const CallFrame& frame, int64_t count) 
 }
 
 std::optional<Arguments> forIndex(const CallFrame& frame, int64_t count) {
-  const Tensor self = frame.args[0].toTensor();
-  if (!frame.args[1].isList() || !isSmall(self)) return std::nullopt;
+  if (!frame.args[1].isList()) return std::nullopt;
+  // One element is enough in dimensions that indices stand for.
+  DimVector sizes(frame.args[0].toTensor().sizes());
+  // The sizes of the result, or larger ones.
+  std::vector<int64_t> result;
   std::vector<IValue> positions;
   bool any = false;
+  size_t dim = 0;
   for (const IValue& each : frame.args[1].elements()) {
-    if (!isMask(each)) {
-      const bool tensor = each.isTensor() && each.toTensor().defined();
-      if (tensor && !isSmall(each.toTensor())) return std::nullopt;
-      positions.push_back(
-          tensor ? IValue(filled(DimVector(each.toTensor().sizes()), DType::Long, 0)) : each);
+    if (!each.isTensor() || !each.toTensor().defined()) {
+      positions.push_back(each);
+      ++dim;
       continue;
     }
-    any = true;
+    const Tensor index = each.toTensor();
+    const bool mask = isMask(each);
+    any |= mask;
     // A mask stands for the positions in each of its dimensions.
-    const int64_t rank = each.toTensor().dim();
-    if (rank == 0) return std::nullopt;
-    for (int64_t i = 0; i < rank; ++i) {
-      positions.emplace_back(filled(DimVector{count}, DType::Long, 0));
+    const size_t rank = mask ? static_cast<size_t>(index.dim()) : 1;
+    if (rank == 0 || dim + rank > sizes.size()) return std::nullopt;
+    const DimVector selected = mask ? DimVector{count} : DimVector(index.sizes());
+    if (!mask) result.insert(result.end(), selected.begin(), selected.end());
+    for (size_t i = 0; i < rank; ++i, ++dim) {
+      sizes[dim] = 1;
+      if (!isSmall(selected)) return std::nullopt;
+      positions.emplace_back(filled(selected, DType::Long, 0));
     }
   }
-  if (!any) return std::nullopt;
-  return Arguments{IValue(filled(DimVector(self.sizes()), self.dtype(), 0)),
+  result.push_back(count);
+  result.insert(result.end(), sizes.begin(), sizes.end());
+  if (!any || !isSmall(result)) return std::nullopt;
+  return Arguments{IValue(filled(sizes, frame.args[0].toTensor().dtype(), 0)),
                    IValue(makeList(frame.args[1].toList().element_type, std::move(positions)))};
 }
 
@@ -120,7 +130,7 @@ std::optional<Arguments> forRepeated(const CallFrame& frame, int64_t count) {
     const int64_t rank = self.dim(), dim = frame.args[2].toInt();
     if (dim < -rank || dim >= rank) return std::nullopt;
     sizes[static_cast<size_t>(dim < 0 ? dim + rank : dim)] = count;
-    if (!isSmall(self)) return std::nullopt;
+    if (!isSmall(sizes)) return std::nullopt;
   }
   return Arguments{IValue(filled(sizes, self.dtype(), 0)),
                    IValue(filled(DimVector{count}, repeats.dtype(), 1)), frame.args[2], IValue()};
@@ -235,7 +245,7 @@ bool computeDecided(CallFrame& frame, DecidedSizes& sizes) {
   if (!known->arguments(frame, 1)) return false;
   const std::optional<int64_t> count =
       sizes.next(known->counted ? known->counted(frame) : Tensor());
-  if (!count) return false;
+  if (!count || *count >= kMostElements) return false;
   const auto one = resultsFor(*known, frame, *count), more = resultsFor(*known, frame, *count + 1);
   if (!one || !more) return false;
   std::vector<IValue> made;

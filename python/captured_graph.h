@@ -20,7 +20,7 @@ struct SizeGuesses {
     int64_t dim = 0;     // negative: the number of elements
   };
   std::vector<Place> places;
-  // How often a guess was wrong, and the sizes of the last time. Under the GIL.
+  // How often a guess was wrong, and the sizes of the last time, large ones bounded. Under the GIL.
   mutable int64_t wrong = 0;
   mutable std::vector<int64_t> actual;
 

@@ -380,7 +380,9 @@ void SizeTracking::checkView(const Node* node) {
 
 // ---- what depends on sizes ----
 
-void SizeTracking::fixInputsOf(const std::vector<Value*>& values) {
+// Returns the symbols that values depend on.
+std::set<int> SizeTracking::symbolsBehind(const std::vector<Value*>& values) const {
+  std::set<int> symbols;
   std::vector<const Value*> open(values.begin(), values.end());
   std::unordered_set<const Value*> seen;
   while (!open.empty()) {
@@ -388,10 +390,20 @@ void SizeTracking::fixInputsOf(const std::vector<Value*>& values) {
     open.pop_back();
     if (!seen.insert(each).second) continue;
     if (const auto found = symbols_of_.find(each); found != symbols_of_.end()) {
-      for (const int symbol : found->second) table_->fixSymbol(symbol);
+      symbols.insert(found->second.begin(), found->second.end());
     }
     for (const Value* input : each->node()->inputs()) open.push_back(input);
   }
+  return symbols;
+}
+
+void SizeTracking::fixInputsOf(const std::vector<Value*>& values) {
+  for (const int symbol : symbolsBehind(values)) table_->fixSymbol(symbol);
+}
+
+bool SizeTracking::dependsOnDecided(const std::vector<Value*>& values) const {
+  return std::ranges::any_of(symbolsBehind(values),
+                             [&](int symbol) { return table_->isDecided(symbol); });
 }
 
 void SizeTracking::fixWithin(PyObject* object, bool numbers, int depth) {
@@ -471,8 +483,7 @@ std::vector<Tensor> SizeTracking::checkDead(const std::vector<Value*>& outputs) 
         node->outputs(), [](const Value* each) { return each->type()->kind() != TypeKind::Int; });
     if (tensors && std::ranges::any_of(node->inputs(),
                                        [&](const Value* each) { return dependsOnSizes(each); })) {
-      if (!std::ranges::any_of(node->inputs(),
-                               [&](const Value* each) { return dependsOnDecided(each); })) {
+      if (!dependsOnDecided(node->inputs())) {
         fixInputsOf(node->inputs());
         continue;
       }
@@ -632,23 +643,6 @@ int SizeTracking::bindDecided(Value* tensor, size_t dim, int symbol) {
   return symbol;
 }
 
-bool SizeTracking::dependsOnDecided(const Value* value) const {
-  std::vector<const Value*> open{value};
-  std::unordered_set<const Value*> seen;
-  while (!open.empty()) {
-    const Value* const each = open.back();
-    open.pop_back();
-    if (!seen.insert(each).second) continue;
-    if (const auto found = symbols_of_.find(each); found != symbols_of_.end()) {
-      for (const int symbol : found->second) {
-        if (table_->isDecided(symbol)) return true;
-      }
-    }
-    for (const Value* input : each->node()->inputs()) open.push_back(input);
-  }
-  return false;
-}
-
 // Returns the expression of a size; a new symbol where it is unknown and depends on what elements decide.
 SizeTracking::Expression SizeTracking::decidedNumber(Value* value, int64_t number) {
   try {
@@ -657,7 +651,7 @@ SizeTracking::Expression SizeTracking::decidedNumber(Value* value, int64_t numbe
     // Nothing known tells it.
   }
   const Node* const node = value->node();
-  if (node->inputs().empty() || !isTensorValue(node->input(0)) || !dependsOnDecided(value) ||
+  if (node->inputs().empty() || !isTensorValue(node->input(0)) || !dependsOnDecided({value}) ||
       !table_->mayDecide()) {
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -75,7 +76,8 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   void nameDecided(const Node* node);
   int bindDecided(Value* tensor, size_t dim, int symbol);
   std::optional<capture::SizeExpression> decidedNumber(Value* value, int64_t number);
-  bool dependsOnDecided(const Value* value) const;
+  std::set<int> symbolsBehind(const std::vector<Value*>& values) const;
+  bool dependsOnDecided(const std::vector<Value*>& values) const;
   void visitOperator(Node* node);
   void visitList(Node* node);
   bool fixDivided(const Node* node);

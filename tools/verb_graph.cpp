@@ -216,8 +216,7 @@ void checkOutput(const std::string& path) {
   if (std::ranges::find(kForms, end) != std::end(kForms)) return;
   throw CommandLineError(
       "--output: expected a name that ends in .svg, .dot or .gv for a picture, or in .txt, .ir, "
-      ".ll, "
-      ".s, .cu, .ptx or .sass for text, got " +
+      ".ll, .s, .cu, .ptx or .sass for text, got " +
       path);
 }
 

@@ -75,6 +75,11 @@ Variable* callVariable(Capture& capture, Variable* function, const Arguments& gi
   return capture.use(function)->call(capture, given);
 }
 
+Object operatorFunction(const char* name) {
+  static const Object& kModule = forever(Object::checked(PyImport_ImportModule("operator")));
+  return Object::checked(PyObject_GetAttrString(kModule.get(), name));
+}
+
 Variable* elementOf(Capture& capture, Variable* variable) {
   auto* const tensor = capture.as<TensorVariable>(variable);
   if (!tensor) return nullptr;

@@ -196,9 +196,7 @@ Variable* Capture::result(Object object) {
 }
 
 Variable* Capture::computed(const char* function, const std::vector<PyObject*>& arguments) {
-  static const Object& kModule = forever(Object::checked(PyImport_ImportModule("operator")));
-  const Object found = Object::checked(PyObject_GetAttrString(kModule.get(), function));
-  return recorded(found.get(), arguments);
+  return recorded(operatorFunction(function).get(), arguments);
 }
 
 Variable* Capture::attributeOf(Variable* tensor, PyObject* fake, PyObject* name) {

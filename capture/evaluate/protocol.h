@@ -31,6 +31,8 @@ Variable* callBound(Capture& capture, Variable* self, PyObject* name, PyObject* 
                     const Arguments& given);
 // Calls a function of the world.
 Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given);
+// Returns a function of the module `operator`.
+Object operatorFunction(const char* name);
 // Returns the only element of a tensor as a constant, or as an int that the graph computes; null for
 // others.
 Variable* elementOf(Capture& capture, Variable* variable);

@@ -70,9 +70,7 @@ namespace {
 
 // Returns the register of what a function of the module `operator` gives for two numbers.
 int computed(Builder& builder, const char* name, int a, int b) {
-  static const Object& kModule = forever(Object::checked(PyImport_ImportModule("operator")));
-  const Object function = Object::checked(PyObject_GetAttrString(kModule.get(), name));
-  return builder.make(StepKind::kCall, {builder.constant(function.get()), a, b});
+  return builder.make(StepKind::kCall, {builder.constant(operatorFunction(name).get()), a, b});
 }
 
 }  // namespace

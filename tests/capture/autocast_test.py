@@ -5,7 +5,7 @@ import warnings
 
 import wick
 import wick.compiler
-from worlds import in_both
+from worlds import in_both, tensors_in
 
 # With a and b of 4 x 5, p and q like them between 0 and 1, l and m like a and b in bfloat16, k four classes, s four signs, i a
 # batch of 2 x 4 x 6 x 6, w a weight of 3 x 5, v one of its rows, and j a batch of 2 x 3 x 4 x 4 x 4.
@@ -89,14 +89,6 @@ t.zeros(4, 5, dtype=t.bfloat16).index_copy(0, k % 4, a[[0, 0, 1, 1]])
 a.double() @ b.double().t()
 (a > 0).float() @ w.t()
 """
-
-
-def tensors_in(value):
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_in(each)
 
 
 class Autocast:

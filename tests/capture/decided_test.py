@@ -154,6 +154,16 @@ class Decided:
 
         self.check(f, graphs=None)
 
+    def test_results_that_may_be_large_end_the_graph(self):
+        t = self.torch
+
+        def f(x):
+            return x[x[:, 0] > 0].sum(1), t.repeat_interleave(x, (x[:, 0] > 0).long(), 0).sum(1)
+
+        x = t.tensor([1.0, -1.0]).view(2, 1).expand(2, 3_000_000)
+        self.assertGreater(wick.compiler.explain(f)(x).graph_break_count, 0)
+        self.same(wick.compile(f)(x), f(x), "large rows")
+
     def test_a_branch_on_a_size_is_guessed(self):
         def f(x):
             y = x[x > 0]

@@ -4,7 +4,7 @@ import unittest
 
 import wick
 import wick.compiler
-from worlds import in_both
+from worlds import in_both, tensors_in
 
 # With a and b of 4 x 5, p and q like them between 0 and 1, k four classes below 5, s four signs, and i a batch of 2 x 4 x 6 x 6.
 CALLS = """
@@ -112,14 +112,6 @@ a.max().item()
 a.argmax().tolist()
 k if k.equal(k) else a
 """
-
-
-def tensors_in(value):
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_in(each)
 
 
 class Operators:

@@ -20,3 +20,12 @@ def in_both(case):
             kind = unittest.skip("needs Debian's python3-torch")(kind)
         made.append(kind)
     return made
+
+
+def tensors_in(value):
+    """Yields the tensors in a result, in tuples and lists too."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from tensors_in(each)

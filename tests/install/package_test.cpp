@@ -85,7 +85,9 @@ TEST_F(PackageTest, DebianPackageNamesWhatItNeeds) {
     EXPECT_THAT(run("dpkg-query -W -f='${Status}' " + name).text, HasSubstr("ok installed"))
         << name;
     // Every Debian has these two.
-    if (name != "libc6" && name != "libgcc-s1") EXPECT_THAT(document, HasSubstr(" " + name));
+    if (name != "libc6" && name != "libgcc-s1") {
+      EXPECT_THAT(document, HasSubstr(" " + name));
+    }
   }
   const fs::path at = folder() / "deb";
   ASSERT_EQ(run("dpkg-deb -x " + package + " " + at.string()).code, 0);
