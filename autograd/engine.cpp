@@ -145,9 +145,9 @@ class Walk {
       const auto captured = ends_ ? captures_.end() : captures_.find(&node);
       const bool leads =
           std::ranges::any_of(node.next(), [&](const Edge& e) { return leadsOn(e); });
-      GraphNode* const graph = leads ? node.asGraph() : nullptr;
       task.needed = leads || captured != captures_.end();
-      if (graph) {
+      // A captured result wants nothing of the graph's other results.
+      if (GraphNode* const graph = task.needed ? node.asGraph() : nullptr) {
         task.part = std::make_unique<Part>();
         for (const Edge& edge : node.next()) task.part->edges.push_back(leadsOn(edge));
         task.part->leading = graph->resultsLeadingTo(task.part->edges);

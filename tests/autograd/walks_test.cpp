@@ -1,6 +1,7 @@
 // Several walks over one tape: graphs of derivatives raise where the tape raises that has each operator
 // by itself, and with the same words.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -254,6 +255,49 @@ def main() -> List[Tensor]:
   const Ending graphs = endingOf(source, true);
   EXPECT_EQ(graphs.error, "");
   expectSameEnding(source, graphs, endingOf(source, false));
+}
+
+// A walk that wants the gradient of one result of a graph does not go to the graph by another, through
+// operators that have let go of what they kept.
+TEST_F(Walks, WantNoOtherResultsOfAGraph) {
+  const std::string source = R"(
+def main() -> List[Tensor]:
+    n = torch.arange(4, dtype=torch.float64)
+    x = (torch.sin(n * 1.3) + 0.1).requires_grad_()
+    y = (torch.cos(n * 0.7) + 0.4).requires_grad_()
+    w = torch.cos(n * 2.9).requires_grad_()
+    p = float(x.detach()[1]) > 0.3
+    v0 = (x.unsqueeze(1) * w).mean(0)
+    l: List[Tensor] = []
+    v1 = w
+    for i in range(2):
+        v1 = y.reshape([2, 2]).t().reshape([4]) * v0
+        l.append(v1 * v0)
+    l.append(v1)
+    s = torch.stack(l).sum(0)
+    v2 = (v0.unsqueeze(1) * s).mean(0)
+    v3 = torch.maximum(v1, s)
+    with torch.no_grad():
+        y[1:3].mul_(1.5)
+    v5 = y
+    if p:
+        v5 = torch.nn.functional.gelu(v2)
+    r = v2.sum() * v5.sum()
+    if r.requires_grad:
+        r.backward()
+    t = v5.sum()
+    found: List[Tensor] = []
+    if t.requires_grad:
+        g = torch.autograd.grad([t], [v3], retain_graph=True, allow_unused=True)[0]
+        assert g is None
+        found.append(x.detach())
+    t.backward()
+    return found
+)";
+  const Ending tape = endingOf(source, false);
+  EXPECT_THAT(tape.error, testing::HasSubstr("a second time"));
+  EXPECT_THAT(tape.error, testing::HasSubstr("t.backward()"));
+  expectSameEnding(source, endingOf(source, true), tape);
 }
 
 // WICK_WALKS_COUNT=10000 WICK_WALKS_SEED=7 tries others.
