@@ -216,7 +216,7 @@ Tensor Tensor::emptyStrided(IntSpan sizes, IntSpan strides, DType dtype, Device 
 
 Tensor Tensor::emptyLike(const Tensor& like, DType dtype, MemoryFormat format) {
   if (format != MemoryFormat::Preserve) return empty(like.sizes(), dtype, like.device(), format);
-  if (like.isContiguous()) return empty(like.sizes(), dtype, like.device());
+  // Strides of dimensions of one element are kept, too.
   DimVector strides = like.isNonOverlappingAndDense() ? DimVector(like.strides())
                                                       : denseStrides(like.sizes(), like.strides());
   return emptyStrided(like.sizes(), strides, dtype, like.device());

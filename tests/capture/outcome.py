@@ -13,10 +13,12 @@ import enum
 import functools
 import io
 import itertools
+import math
 import re
 import sys
 import types
 
+FLOAT = re.compile(r"-?\d+(?:\.\d*(?:e[-+]?\d+)?|e[-+]?\d+)")
 ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
 PARTS = ("result", "exception", "printed", "arguments", "globals", "modes", "gradients")
 # A generator or iterator is read up to this number of items.
@@ -284,18 +286,34 @@ def outcome_of(module, function, arguments, keywords, hidden=(), seen=None):
     return parts
 
 
-def first_difference(one, other, path=""):
+def is_close(one, other, tolerance):
+    """Tells whether two texts are the same but for floats that differ relatively by less than the tolerance."""
+    if FLOAT.sub("", one) != FLOAT.sub("", other):
+        return False
+    for mine, its in zip(FLOAT.findall(one), FLOAT.findall(other)):
+        x, y = float(mine), float(its)
+        if not math.isclose(x, y, rel_tol=tolerance) or math.copysign(1, x) != math.copysign(1, y):
+            return False
+    return True
+
+
+def first_difference(one, other, tolerance=0.0, path=""):
     """Returns the path to the first parts of two forms that differ, and these parts; None for equal forms."""
     if one == other:
         return None
     if isinstance(one, dict) and isinstance(other, dict):
         for name in PARTS:
-            found = first_difference(one.get(name), other.get(name), name)
+            found = first_difference(one.get(name), other.get(name), tolerance, name)
             if found:
                 return found
+        if tolerance:
+            return None
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         for index, (mine, its) in enumerate(zip(one, other)):
-            found = first_difference(mine, its, f"{path}.{index}")
+            found = first_difference(mine, its, tolerance, f"{path}.{index}")
             if found:
                 return found
+        return None
+    if tolerance and isinstance(one, str) and isinstance(other, str) and is_close(one, other, tolerance):
+        return None
     return path, one, other

@@ -1,7 +1,7 @@
 """Compares random functions with tensors, run as plain Python and compiled.
 
 usage: random_test.py [--world torch|wick] [--compile NAME] [--count N] [--seed S] [--program SEED] [--show] [--jobs N]
-                      [--no-reduce] [--self-test]
+                      [--tolerance X] [--no-reduce] [--self-test]
 
 --compile takes identity, wick, dynamic, wick:BACKEND, or one of the wrong compilers of random_wrong.py. --program runs one program and prints it,
 --show prints its source alone. --self-test shows that each wrong compiler is found. Programs run in processes of their own,
@@ -62,9 +62,10 @@ class TooLong(BaseException):
 
 
 class Setting:
-    """The tensors that programs use, and the compiler."""
+    """The tensors that programs use, the compiler, and by how much floats may differ."""
 
-    def __init__(self, world, compiler):
+    def __init__(self, world, compiler, tolerance=0.0):
+        self.tolerance = tolerance
         if world == "wick":
             try:
                 from wick import torch as module
@@ -131,8 +132,9 @@ class Comparison:
             its = guarded_outcome(other, compiled, index)
             setting.world.set_grad_enabled(True)
             self.plain_outcomes.append(mine)
-            if mine != its:
-                self.difference = (index, outcome.first_difference(mine, its), mine, its)
+            found = outcome.first_difference(mine, its, setting.tolerance)
+            if found:
+                self.difference = (index, found, mine, its)
                 break
         linecache.cache.pop(self.filename, None)
 
@@ -411,8 +413,12 @@ def check_forms(setting):
         (lambda: torch.tensor([1]), lambda: torch.tensor([1], dtype=torch.int32)), (lambda: {1}, lambda: frozenset([1])),
         (lambda: collections.OrderedDict(a=1), lambda: {"a": 1}), (lambda: tensor()[0], lambda: tensor()[0].clone()[:1]),
     )
+    # Pairs of texts, and whether a tolerance of 1e-6 lets them pass.
+    texts = (("[1.0000001, 2]", "[1.0, 2]", True), ("1.00001", "1.0", False), ("2", "3", False), ("0.0", "-0.0", False),
+             ("1e-9", "1.0000001e-09", True), ("[1.0]", "[1.0, 1.0]", False), ("nan", "1.0", False))
     return [f"{number} of the equal values" for number, make in enumerate(equal) if form(make) != form(make)] + \
-        [f"{number} of the different values" for number, (one, two) in enumerate(different) if form(one) == form(two)]
+        [f"{number} of the different values" for number, (one, two) in enumerate(different) if form(one) == form(two)] + \
+        [f"{one} beside {two}" for one, two, close in texts if outcome.is_close(one, two, 1e-6) != close]
 
 
 def self_test(options):
@@ -439,6 +445,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--program", type=int)
+    parser.add_argument("--tolerance", type=float, default=0.0, help="relative, of floats; sums in another order differ")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--no-reduce", dest="reduce", action="store_false")
@@ -451,7 +458,7 @@ def main():
     warnings.simplefilter("ignore")  # "1 is a literal", and the like
     if options.self_test:
         return self_test(options)
-    setting = Setting(options.world, options.compile)
+    setting = Setting(options.world, options.compile, options.tolerance)
     if options.program is not None:
         return run_one(options.program, options, setting)
     start = time.monotonic()

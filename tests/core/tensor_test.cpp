@@ -126,6 +126,19 @@ TEST(Tensor, FormatsAndSuggestions) {
   EXPECT_THROW(Tensor::empty({2, 3}, DType::Float, {}, MemoryFormat::ChannelsLast), RuntimeError);
 }
 
+// Strides of dimensions of one element and of empty tensors are seen by programs alone, and kept as by PyTorch.
+TEST(Tensor, CopiesKeepStridesThatReachNothing) {
+  const Tensor column = arange({4, 1}).transpose(0, 1);
+  ASSERT_TRUE(column.isContiguous());
+  EXPECT_EQ(ints(column.clone().strides()), (Ints{1, 1}));
+  EXPECT_EQ(ints(column.to(DType::Double).strides()), (Ints{1, 1}));
+  EXPECT_EQ(ints(Tensor::emptyLike(column, DType::Byte).strides()), (Ints{1, 1}));
+  EXPECT_EQ(ints(column.clone(MemoryFormat::Contiguous).strides()), (Ints{4, 1}));
+  EXPECT_EQ(ints(arange({0, 3}).transpose(0, 1).clone().strides()), (Ints{1, 3}));
+  const Tensor odd = arange({1, 2}).asStrided({1, 2}, {0, 1}, 0);
+  EXPECT_EQ(ints(odd.clone().strides()), (Ints{0, 1}));
+}
+
 TEST(Tensor, CloneAndToPreserveDenseStrides) {
   Tensor t = arange({2, 3, 4}).permute(DimVector{2, 0, 1});
   EXPECT_EQ(ints(t.clone().strides()), ints(t.strides()));
