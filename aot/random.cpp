@@ -301,7 +301,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   const Tensor order = Tensor::empty(DimVector{n}, DType::Long, weights.device());
   draw("multinomial", fmt::format("positionsByWeight<{}>", elementType("multinomial", weights)),
        {reads(weights), writes(out), writes(keys), writes(order)},
-       {rows, n, samples, replacement && samples > 1 ? 1 : 0},
+       {rows, n, samples, replacement ? 1 : 0},
        "multinomial: weights must be numbers that are not negative, one of them above zero");
   return out;
 }

@@ -381,7 +381,7 @@ def main(x: Tensor):
     b = torch.randint(-3, 9, [7]), torch.randperm(9), torch.randperm(5, generator=None), torch.rand_like(x), torch.randn_like(x), torch.normal(0.5, 2.0, [4]), torch.randint(0, 5000000000, [3])
     torch.rand(5)
     w = torch.abs(x) + 0.1
-    c = f.dropout(x, 0.4, True), torch.bernoulli(torch.sigmoid(x)), torch.multinomial(w, 2), torch.multinomial(w[0], 5, True), f.gumbel_softmax(x), torch.bernoulli(x, 0.3)
+    c = f.dropout(x, 0.4, True), torch.bernoulli(torch.sigmoid(x)), torch.multinomial(w, 2), torch.multinomial(w[0], 5, True), torch.multinomial(w, 1, True), f.gumbel_softmax(x), torch.bernoulli(x, 0.3)
     torch.manual_seed(-1)
     y = torch.zeros(6)
     d = y.clone().uniform_(-1.0, 2.0), y.clone().exponential_(0.5), y.clone().cauchy_(), y.clone().geometric_(0.2), y.clone().log_normal_(), y.clone().normal_(1.0, 2.0), torch.zeros(3, dtype=torch.int32).random_(), y.clone().random_(7)

@@ -133,6 +133,11 @@ TEST_F(Random, Distributions) {
             (Values{3, 3, 2, 3, 3, 3, 1, 2}));
   defaultGenerator().seed(0);
   EXPECT_EQ(values(call("aten::multinomial", "", floats({1, 2, 3, 4}), 4)), (Values{2, 1, 3, 0}));
+  // With replacement PyTorch 1.13 draws one position as it draws several; later versions do not.
+  defaultGenerator().seed(7);
+  const Tensor weights = floats({1, 2, 3, 4, 4, 3, 2, 1}).view(DimVector{2, 4});
+  EXPECT_EQ(values(call("aten::multinomial", "", weights, 1, true)), (Values{1, 0}));
+  EXPECT_EQ(values(call("aten::multinomial", "", floats({1, 2, 3, 4}), 1, true)), (Values{3}));
   defaultGenerator().seed(0);
   EXPECT_EQ(values(call("aten::poisson", "", floats({1, 5, 20}))), (Values{2, 6, 19}));
   defaultGenerator().seed(0);

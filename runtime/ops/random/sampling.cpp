@@ -70,7 +70,7 @@ void checkWeights(const T* weights, int64_t n) {
   WICK_CHECK(some != 0, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
-// Different positions, or one: those of the largest weights after division by exponential noise.
+// Different positions: those of the largest weights after division by exponential noise.
 template <class T>
 void drawOnce(const T* weights, int64_t n, int64_t* to, int64_t samples, Generator& g) {
   CountedVector<T> keys(static_cast<size_t>(n));
@@ -109,15 +109,14 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   const Tensor weights =
       (isReducedFloat(self.dtype()) ? self.to(DType::Double) : self).contiguous();
   dispatch<kFloats>("multinomial", weights.dtype(), [&]<class T>() -> void {
-    const bool again = replacement && samples > 1;
-    CountedVector<T> sums(static_cast<size_t>(again ? std::min(rows, kSummedRows) * n : 0));
+    CountedVector<T> sums(static_cast<size_t>(replacement ? std::min(rows, kSummedRows) * n : 0));
     Pace pace;
     for (int64_t r = 0; r < rows; ++r) {
       pace.step(n);
       const T* const row = weights.data<T>() + r * n;
       checkWeights(row, n);
       int64_t* const to = t.data<int64_t>() + r * samples;
-      if (again) {
+      if (replacement) {
         const int64_t place = r % kSummedRows;
         if (place == 0) sumRows(row, n, std::min(rows - r, kSummedRows), sums.data());
         drawAgain(n, sums.data() + place * n, to, samples, *g);
