@@ -300,6 +300,7 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeS
     entry->state = entry->world->state();
     if (attempt.capture().recording->asksAutocast()) entry->autocast = entry->world->autocast();
     entry->size_symbols = attempt.capture().openPlaces();
+    entry->expects = attempt.capture().numExpected() > 0;
     inputs = attempt.capture().inputSizes();
     return entry;
   }
@@ -363,6 +364,7 @@ bool isSameForSizes(const World& world, FrameView frame, const Entry& entry,
   settings.examples = sizes;
   settings.decided = entry.guards.sizes().mayDecide();
   settings.guesses = entry.guards.sizes().hasGuesses();
+  settings.expects = entry.expects;
   InputSizesByText inputs;
   try {
     return areSame(entry, *evaluate(world, frame, settings, inputs));
@@ -376,7 +378,7 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
   SizeSettings settings;
   settings.mode = mode;
   settings.history = &history;
-  settings.guesses = history.guesses;
+  settings.guesses = settings.expects = history.guesses;
   settings.hints = history.hints;
   for (;;) {
     InputSizesByText inputs;
@@ -396,6 +398,10 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
     // A graph that writes must not fail on its way, as it may by a size that nobody knows before.
     if (table.hasAnyDecided() && entry->graph && entry->graph->writes()) {
       settings.decided = false;
+      continue;
+    }
+    if (entry->expects && entry->graph && entry->graph->writes()) {
+      settings.expects = false;
       continue;
     }
     for (const auto& [source, sizes] : inputs) history.note(source, sizes);

@@ -27,7 +27,8 @@ class SizeHistory {
   bool differs(const std::string& source, size_t dim, const std::vector<int64_t>& sizes) const;
   void note(const std::string& source, const std::vector<int64_t>& sizes);
 
-  // Whether sizes that elements decide may be guessed, and what they were in a run that guessed wrong.
+  // Whether sizes and branches that elements decide may be guessed, and what the sizes were in a run that
+  // guessed wrong.
   bool guesses = false;
   std::vector<int64_t> hints;
 
@@ -53,6 +54,7 @@ struct SizeSettings {
   std::vector<int64_t> examples;
   bool decided = true;         // whether elements may decide about sizes in the graph
   bool guesses = false;        // whether such sizes may be guessed
+  bool expects = false;        // whether branches may be supposed not to raise
   std::vector<int64_t> hints;  // what they were in a run, by symbol; -1 for others
 };
 

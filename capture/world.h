@@ -139,6 +139,9 @@ class Recording {
   virtual std::vector<Object> endLoop(PyObject* condition,
                                       const std::vector<PyObject*>& carried) = 0;
 
+  // Says that the graph is right only where the truth of the tensor is this, and tells when it is not.
+  virtual void expect(PyObject* condition, bool truth) = 0;
+
   // The gradient mode of the program, now and when the recording began.
   virtual bool initialGradMode() const = 0;
   virtual bool gradMode() const = 0;

@@ -92,6 +92,7 @@ class AnyRecording : public Recording {
   std::vector<Object> endLoop(PyObject* condition, const std::vector<PyObject*>& carried) override {
     return inner().endLoop(condition, carried);
   }
+  void expect(PyObject* condition, bool truth) override { inner().expect(condition, truth); }
   bool initialGradMode() const override { return inner_ ? inner_->initialGradMode() : true; }
   bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }
   void setGradMode(bool on) override { inner().setGradMode(on); }

@@ -275,18 +275,21 @@ Tensor outputAlone(const Graph& graph, size_t index, std::span<const Tensor> inp
 
 }  // namespace
 
-void SizeGuesses::check(std::span<const Tensor> inputs, std::span<const IValue> outputs) const {
+void Guesses::check(std::span<const Tensor> inputs, std::span<const IValue> outputs) const {
   std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
   for (const Place& each : places) {
     const Tensor tensor = each.input ? inputs[each.index] : outputs[each.index].toTensor();
     values[static_cast<size_t>(each.symbol)] = sizeAt(tensor, each.dim);
   }
-  if (sizes.guessesHold(values)) return;
+  const bool all = std::ranges::all_of(truths, [&](const Truth& each) {
+    return outputs[each.index].toTensor().item<bool>() == each.expected;
+  });
+  if (all && sizes.guessesHold(values)) return;
   note(std::move(values));
-  throw RuntimeError("sizes that elements decide are others than the graph supposes");
+  throw RuntimeError("elements decide otherwise than the graph supposes");
 }
 
-void SizeGuesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
+void Guesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
   std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
   // Sizes behind a wrong guess may be impossible to compute.
   try {
@@ -295,6 +298,10 @@ void SizeGuesses::learn(const Graph& graph, std::span<const Tensor> inputs) cons
           each.input ? inputs[each.index] : outputAlone(graph, each.index, inputs);
       values[static_cast<size_t>(each.symbol)] = sizeAt(tensor, each.dim);
     }
+    for (const Truth& each : truths) {
+      if (outputAlone(graph, each.index, inputs).item<bool>() == each.expected) continue;
+      return note(std::move(values));
+    }
   } catch (const RuntimeError&) {
     note(std::move(values));
     return;
@@ -302,7 +309,7 @@ void SizeGuesses::learn(const Graph& graph, std::span<const Tensor> inputs) cons
   if (!sizes.guessesHold(values)) note(std::move(values));
 }
 
-void SizeGuesses::note(std::vector<int64_t> values) const {
+void Guesses::note(std::vector<int64_t> values) const {
   // Operators run on as many elements when the next graph is recorded.
   constexpr int64_t kMost = int64_t{1} << 16;
   for (int64_t& each : values) each = std::min(each, kMost);

@@ -10,8 +10,8 @@
 
 namespace wick::python {
 
-// The guesses of a graph about sizes that elements decide.
-struct SizeGuesses {
+// The guesses of a graph about sizes and branches that elements decide.
+struct Guesses {
   capture::SizeTable sizes;
   struct Place {
     int symbol = 0;
@@ -20,6 +20,12 @@ struct SizeGuesses {
     int64_t dim = 0;     // negative: the number of elements
   };
   std::vector<Place> places;
+  // Outputs of one element, and their truth.
+  struct Truth {
+    size_t index = 0;
+    bool expected = false;
+  };
+  std::vector<Truth> truths;
   // How often a guess was wrong, and the sizes of the last time, large ones bounded. Under the GIL.
   mutable int64_t wrong = 0;
   mutable std::vector<int64_t> actual;
@@ -44,7 +50,7 @@ struct ScriptGraph {
   bool writes = false;  // it writes to memory of its inputs
   // Outputs at the end that nobody takes: they are computed for the errors that they may raise.
   size_t num_hidden = 0;
-  std::shared_ptr<const SizeGuesses> guesses = {};  // null: there are none
+  std::shared_ptr<const Guesses> guesses = {};  // null: there are none
   // For each output: whether a branch decides which tensor it is, so that it may be an input or another
   // output as well. Empty where there are no branches.
   std::vector<bool> joined = {};

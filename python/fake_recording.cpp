@@ -399,6 +399,15 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
                   [&] { return PyObject_GetAttr(fake, name); });
 }
 
+void FakeRecording::expect(PyObject* condition, bool truth) {
+  const Tensor& tensor = tensorIn(condition);
+  if (tensor.numel() != 1) breakGraph("a branch on a tensor that has not one element");
+  if (autograd::requiresGradient(tensor)) {
+    breakGraph("a branch that raises, on a tensor that requires a gradient");
+  }
+  expected_.emplace_back(tensor, truth);
+}
+
 void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
   if (sizes_.isOpen()) breakGraph("a branch on the value of a tensor in a graph with open sizes");
   sizes_.forbidDecided();
@@ -478,6 +487,17 @@ int FakeRecording::numOperators() const {
   return countOperators(*const_cast<FakeTracer&>(tracer_).graph().block());
 }
 
+// Appends tensors that the guesses are about to the outputs.
+std::shared_ptr<const Guesses> FakeRecording::guessesIn(std::vector<IValue>& outputs) const {
+  std::shared_ptr<Guesses> made = sizes_.guesses(outputs);
+  if (!made && !expected_.empty()) made = std::make_shared<Guesses>();
+  for (const auto& [tensor, truth] : expected_) {
+    made->truths.push_back({outputs.size(), truth});
+    outputs.emplace_back(tensor);
+  }
+  return made;
+}
+
 ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   std::vector<IValue> values;
   std::vector<Value*> known;
@@ -487,7 +507,7 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
   }
   const std::vector<Tensor> hidden = sizes_.checkDead(known);
   for (const Tensor& each : hidden) values.emplace_back(each);
-  const std::shared_ptr<const SizeGuesses> guesses = sizes_.guesses(values);
+  const std::shared_ptr<const Guesses> guesses = guessesIn(values);
   const size_t num_hidden = values.size() - outputs.size();
   sizes_.forget();
   std::vector<bool> joined;

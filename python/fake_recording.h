@@ -98,6 +98,7 @@ class FakeRecording : public capture::Recording {
                                          int64_t step) override;
   std::vector<capture::Object> endLoop(PyObject* condition,
                                        const std::vector<PyObject*>& carried) override;
+  void expect(PyObject* condition, bool truth) override;
   bool gradMode() const override;
   void setGradMode(bool on) override;
   int64_t autocast() const override { return autocastMode().packed(); }
@@ -136,6 +137,7 @@ class FakeRecording : public capture::Recording {
                            bool reads_sizes, F&& f);
   capture::Object faked(capture::Object object, const std::string& what, int depth);
   capture::Object cloneOf(const Tensor& tensor);
+  std::shared_ptr<const Guesses> guessesIn(std::vector<IValue>& outputs) const;
 
   const capture::World& world_;
   const bool initial_grad_mode_;
@@ -144,6 +146,7 @@ class FakeRecording : public capture::Recording {
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
   BranchRecording branches_{tracer_};
+  std::vector<std::pair<Tensor, bool>> expected_;
   // The memory of each input, and how often it was written before.
   std::vector<std::pair<Ref<Storage>, uint32_t>> memories_;
 };

@@ -694,9 +694,9 @@ std::optional<std::pair<Tensor, int64_t>> SizeTracking::dimensionOf(int symbol) 
   return std::pair(*tensor, found->second.second);
 }
 
-std::shared_ptr<const SizeGuesses> SizeTracking::guesses(std::vector<IValue>& outputs) const {
+std::shared_ptr<Guesses> SizeTracking::guesses(std::vector<IValue>& outputs) const {
   if (!table_ || !table_->hasGuesses()) return nullptr;
-  const auto made = std::make_shared<SizeGuesses>();
+  const auto made = std::make_shared<Guesses>();
   made->sizes = *table_;
   for (const int symbol : table_->guessedSymbols()) {
     if (!table_->isDecided(symbol)) {

@@ -33,7 +33,7 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   const capture::SizeTable& table() const { return *table_; }
   // Returns the guesses about sizes, null if there are none. `outputs` are those of the graph; tensors that
   // are missing there are appended.
-  std::shared_ptr<const SizeGuesses> guesses(std::vector<IValue>& outputs) const;
+  std::shared_ptr<Guesses> guesses(std::vector<IValue>& outputs) const;
 
   // The Value is the input that the fake stands for.
   void addInput(Value* value, const Tensor& fake, const capture::InputSizes& sizes);

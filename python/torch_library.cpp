@@ -55,9 +55,9 @@ std::string textOf(PyObject* object) {
 // Returns whether a function of PyTorch's that is written in C++ has a counterpart that does no more
 // than call operators.
 bool isComposed(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"cpu",        "is_complex", "is_floating_point",
-                                                "ndimension", "nelement",   "nonzero",
-                                                "new_tensor", "numel",      "type"};
+  static constexpr std::string_view kNames[] = {
+      "cpu", "is_complex", "is_floating_point", "ndimension", "nelement",
+      "new", "nonzero",    "new_tensor",        "numel",      "type"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -319,6 +319,10 @@ Object TorchLibrary::mappedTuple(PyObject* tuple, bool to_own, int depth) const 
   Object made = Object::checked(PyTuple_New(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyTuple_SET_ITEM(made.get(), i, mapped(PyTuple_GET_ITEM(tuple, i), to_own, depth + 1).leak());
+  }
+  if (to_own && Py_TYPE(tuple) == size_type) {
+    PyTypeObject* const own = Py_TYPE(Object::checked(sizeObject(DimVector{})).get());
+    return call(Object::share(reinterpret_cast<PyObject*>(own)), made.get());
   }
   if (to_own || PyTuple_CheckExact(tuple)) return made;
   if (isSize(tuple)) return call(Object::share(reinterpret_cast<PyObject*>(size_type)), made.get());

@@ -96,6 +96,24 @@ int meetingPoint(const DecodedCode& code, int branch) {
   return Postdominators(code).of(branch);
 }
 
+bool alwaysRaises(const DecodedCode& code, int from) {
+  const int end = static_cast<int>(code.instructions.size());
+  std::vector<bool> seen(code.instructions.size());
+  std::vector<int> open{from};
+  bool raises = false;
+  while (!open.empty()) {
+    const int at = open.back();
+    open.pop_back();
+    if (at >= end || seen[static_cast<size_t>(at)]) continue;
+    seen[static_cast<size_t>(at)] = true;
+    const Instruction& instruction = code.instructions[static_cast<size_t>(at)];
+    if (instruction.op == Op::RETURN_VALUE || instruction.op == Op::YIELD_VALUE) return false;
+    raises |= instruction.op == Op::RAISE_VARARGS || instruction.op == Op::RERAISE;
+    forEachNext(code, at, [&](int next) { open.push_back(next); });
+  }
+  return raises;
+}
+
 bool readsLocal(const DecodedCode& code, int from, int slot) {
   const int end = static_cast<int>(code.instructions.size());
   std::vector<bool> seen(code.instructions.size());

@@ -10,6 +10,9 @@ namespace wick::capture {
 // some path never ends.
 int meetingPoint(const DecodedCode& code, int branch);
 
+// Returns whether all paths from the instruction end with an exception that the code raises itself.
+bool alwaysRaises(const DecodedCode& code, int from);
+
 // Returns whether some path from the instruction reads the local before anything is stored in it.
 bool readsLocal(const DecodedCode& code, int from, int slot);
 

@@ -187,10 +187,24 @@ class Joining {
                          PyUnicode_AsUTF8(frame.code->slots[slot].name.get())));
 }
 
+// Goes the way that does not end in an exception, where the other one does. Returns whether it went.
+bool supposesNoException(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,
+                         BranchSide if_false) {
+  if (!frame.capture.mayExpect()) return false;
+  const bool true_raises = alwaysRaises(*frame.code, if_true.at);
+  if (true_raises == alwaysRaises(*frame.code, if_false.at)) return false;
+  frame.capture.expect(condition, !true_raises);
+  const BranchSide way = true_raises ? if_false : if_true;
+  if (way.pops) frame.pop();
+  frame.next = way.at;
+  return true;
+}
+
 }  // namespace
 
 void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,
                     BranchSide if_false) {
+  if (supposesNoException(frame, condition, if_true, if_false)) return;
   Capture& capture = frame.capture;
   const int end = static_cast<int>(frame.code->instructions.size());
   const int meeting = meetingPoint(*frame.code, frame.at);

@@ -13,7 +13,8 @@ struct BranchSide {
   bool pops = false;  // takes the condition off the stack
 };
 
-// Evaluates both sides of the instruction that runs up to where they meet, and goes on there. Throws
+// Evaluates both sides of the instruction that runs up to where they meet, and goes on there. Supposes,
+// where the graph may, that a side that always raises an exception is not taken. Throws
 // GraphBreak where a side does more than compute tensors, or what they leave differs in more than
 // the elements of tensors.
 void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,

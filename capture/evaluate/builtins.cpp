@@ -179,6 +179,11 @@ Variable* objectInit(Capture& capture, const Arguments& given) {
   return capture.constant(Py_None);
 }
 
+Variable* propertyInit(Capture& capture, const Arguments& given) {
+  if (given.positional.empty()) return nullptr;
+  return capture.as<PropertyVariable>(first(given)) ? capture.constant(Py_None) : nullptr;
+}
+
 Variable* superOf(Capture& capture, const Arguments& given) {
   PyTypeObject* after = nullptr;
   Variable* self = nullptr;
@@ -630,6 +635,7 @@ Handlers makeHandlers() {
   addMethod(handlers, &PyBaseObject_Type, "__getattribute__", plainGetAttr);
   addMethod(handlers, &PyBaseObject_Type, "__init__", objectInit);
   addMethod(handlers, &PyBaseObject_Type, "__new__", plainNew);
+  addMethod(handlers, &PyProperty_Type, "__init__", propertyInit);
   addMethod(handlers, &PyTuple_Type, "__new__", tupleNew);
   addMethod(handlers, &PyDict_Type, "fromkeys", dictFromKeys);
   auto* const exception = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);

@@ -60,6 +60,16 @@ struct Objects {
   }
 };
 
+// Returns the product of a torch.Size, whose elements may be open.
+Variable* productOf(Capture& capture, Variable* sizes) {
+  constexpr int kMultiply = 5;  // of BINARY_OP
+  Variable* product = capture.constantLong(1);
+  for (Variable* each : elementsOf(capture, sizes)) {
+    product = binary(capture, kMultiply, product, each);
+  }
+  return product;
+}
+
 }  // namespace
 
 PyObject* builtinNamed(const char* name) {
@@ -162,6 +172,9 @@ Variable* callBound(Capture& capture, Variable* self, PyObject* name, PyObject* 
     }
     if (special == "__contains__" && given.positional.size() == 1) {
       return capture.constantBool(contains(capture, self, given.positional[0]));
+    }
+    if (special == "numel" && given.positional.empty() && capture.world.isSizeType(self->type())) {
+      return productOf(capture, self);
     }
     if (special == "__eq__" && given.positional.size() == 1) {
       return compare(capture, Py_EQ, self, given.positional[0]);

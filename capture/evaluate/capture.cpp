@@ -66,6 +66,17 @@ Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings
 
 Capture::~Capture() = default;
 
+bool Capture::mayExpect() const {
+  constexpr int kMost = 256;
+  // Within a branch only one of the sides would have to keep to it.
+  return settings_.expects && open_branches.empty() && num_expected_ < kMost;
+}
+
+void Capture::expect(TensorVariable& condition, bool truth) {
+  recording->expect(condition.fake(), truth);
+  ++num_expected_;
+}
+
 // ---- making variables ----
 
 Variable* Capture::makeFor(Source* source, PyObject* object) {
@@ -441,6 +452,10 @@ Object objectWithin(Capture& capture, Variable* variable, bool open, int depth) 
       } else {
         PyTuple_SET_ITEM(made.get(), i, each);
       }
+    }
+    PyTypeObject* const type = variable->type();
+    if (open && !list && capture.world.isSizeType(type)) {
+      return Object::checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), made.get()));
     }
     return made;
   }

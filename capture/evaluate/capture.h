@@ -20,6 +20,7 @@ class DictVariable;
 class EvalFrame;
 class FunctionVariable;
 class GeneratorVariable;
+class TensorVariable;
 
 // An exception that the evaluated program raised.
 struct Raised {
@@ -165,6 +166,11 @@ class Capture {
   bool isMadeInSide(const Variable& variable) const {
     return variable.number >= sides_since && !variable.source && !variable.object;
   }
+  // Returns whether the graph may suppose which way a branch goes.
+  bool mayExpect() const;
+  // Supposes the truth of a tensor, which the graph tells when it has run.
+  void expect(TensorVariable& condition, bool truth);
+  int numExpected() const { return num_expected_; }
   // Breaks the graph if a side of a branch would change an object that others see.
   void changeInSide(const Variable& variable) const;
 
@@ -197,6 +203,7 @@ class Capture {
   std::unordered_map<int64_t, int> symbol_of_size_;
   std::unordered_set<int> graph_symbols_;  // those that are sizes of inputs
   int64_t steps_ = 0;
+  int num_expected_ = 0;
 };
 
 }  // namespace wick::capture

@@ -108,6 +108,9 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
       breakGraph("an exception is made with keywords");
     }
     made = capture.make<ExceptionVariable>(made_type, given.positional);
+  } else if (maker == findTypeItem(&PyProperty_Type, kNew.get()) && init &&
+             PyFunction_Check(init)) {
+    made = capture.make<PropertyVariable>(made_type);
   } else {
     Variable* const function = bindAttribute(capture, maker, nullptr, made_type);
     Arguments all{{this}, given.keywords};

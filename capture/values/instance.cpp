@@ -243,6 +243,18 @@ void InstanceVariable::replay(Capture&, Builder& builder) {
 
 // ---- exceptions ----
 
+Variable* PropertyVariable::ownAttribute(Capture&, PyObject* name) {
+  breakGraph(fmt::format("'{}' of a property that the program makes", PyUnicode_AsUTF8(name)));
+}
+
+void PropertyVariable::setAttribute(Capture&, PyObject* name, Variable*) {
+  breakGraph(fmt::format("'{}' of a property that the program makes", PyUnicode_AsUTF8(name)));
+}
+
+int PropertyVariable::build(Builder&) {
+  breakGraph(fmt::format("{} is kept beyond the graph", describe(*this)));
+}
+
 Variable* ExceptionVariable::ownAttribute(Capture& capture, PyObject* name) {
   const auto orNone = [&](Variable* value) { return value ? value : capture.constant(Py_None); };
   if (is(name, "args")) return capture.make<TupleVariable>(args, &PyTuple_Type);

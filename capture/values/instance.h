@@ -54,6 +54,17 @@ class InstanceVariable : public Variable {
   std::vector<Slot> slots_;
 };
 
+// A property, of a class of the program, that the program makes. Only its class is known, which is what
+// isinstance() asks of what a descriptor gives.
+class PropertyVariable : public InstanceVariable {
+ public:
+  explicit PropertyVariable(PyTypeObject* type) : InstanceVariable(type) {}
+
+  Variable* ownAttribute(Capture& capture, PyObject* name) override;
+  void setAttribute(Capture& capture, PyObject* name, Variable* value) override;
+  int build(Builder& builder) override;
+};
+
 // An exception that the program makes.
 class ExceptionVariable : public InstanceVariable {
  public:

@@ -228,6 +228,18 @@ def new_tensor(self, data, dtype=None, device=None, requires_grad=False):
 
 
 @_method
+def new(self, *args):
+    """A tensor of the same dtype and device: of these sizes and not initialized, or of the elements of a sequence."""
+    if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+        if isinstance(args[0], _C.Tensor):
+            raise TypeError("new: expected sizes or a sequence of numbers, got a tensor; detach() gives another name for its memory")
+        return self.new_tensor(args[0])
+    if not args:
+        return self.new_empty((0,))
+    return self.new_empty(args[0] if isinstance(args[0], _C.Size) else args)
+
+
+@_method
 def backward(self, gradient=None, retain_graph=None, create_graph=False):
     """Adds the gradients of this tensor to those of all leaves that it depends on."""
     from wick import autograd

@@ -404,9 +404,173 @@ class WhileLoops:
         self.check(f, self.numbers(3, 2), self.numbers(30, 2), breaks=None)
 
 
-for kind in in_both(Branches) + in_both(WhileLoops):
+class SidesThatRaise:
+    """A graph supposes that a branch does not go where the program always raises, and runs plainly where it does."""
+
+    def setUp(self):
+        wick.compiler.reset()
+
+    def numbers(self, *values):
+        return self.torch.tensor([float(v) for v in values])
+
+    def outcome(self, function, *arguments):
+        self.torch.manual_seed(3)
+        try:
+            result = function(*arguments)
+            text = [each.tolist() for each in result] if isinstance(result, tuple) else result.tolist()
+        except Exception as error:
+            text = (type(error), str(error))
+        return text, self.torch.rand(1).item()
+
+    def compare(self, function, calls, breaks=0):
+        """Calls both sides with the numbers in turn; returns the compiled function."""
+        self.assertEqual(wick.compiler.explain(function)(self.numbers(*calls[0])).graph_break_count, breaks)
+        wick.compiler.reset()
+        compiled = wick.compile(function)
+        for numbers in calls:
+            mine, its = self.numbers(*numbers), self.numbers(*numbers)
+            self.assertEqual(self.outcome(compiled, mine), self.outcome(function, its))
+            self.assertEqual(mine.tolist(), its.tolist())
+        return compiled
+
+    def test_exceptions_and_assertions(self):
+        def f(x):
+            if (x < 0).any():
+                raise ValueError(f"negative: {x.tolist()}")
+            assert x.sum() < 100, "too large"
+            return x.sqrt()
+
+        self.compare(f, [(1, 4), (9, 4), (-1, 4), (1, 200), (-3, 200), (4, 9)])
+        before = wick.compiler.counters.graph_count
+        wick.compile(f, fullgraph=True)(self.numbers(1, 4))
+        self.assertEqual(wick.compiler.counters.graph_count, before + 1)
+
+    def test_the_program_catches_it(self):
+        seen = []
+
+        def root(x):
+            if x.min() < 0:
+                seen.append("negative")
+                raise ValueError("negative")
+            return x.sqrt()
+
+        def f(x):
+            try:
+                return root(x) + 1
+            except ValueError:
+                return x * 0
+
+        self.compare(f, [(1, 4), (-1, 4), (9, 4), (-9, 4)])
+        self.assertEqual(seen, ["negative"] * 4)
+
+    def test_changes_before_it_are_made(self):
+        log = []
+
+        def f(x):
+            log.append(len(log))
+            y = x + 1
+            if not (y > 0).all():
+                log.append("raises")
+                raise RuntimeError("not positive")
+            log.append("done")
+            return y
+
+        compiled = wick.compile(f)
+        for numbers in ((1, 2), (3, 4), (-5, 1), (1, 1)):
+            lists = []
+            for function in (f, compiled):
+                log.clear()
+                self.outcome(function, self.numbers(*numbers))
+                lists.append(list(log))
+            self.assertEqual(lists[0], lists[1])
+
+    def test_random_numbers_are_drawn_once(self):
+        torch = self.torch
+
+        def f(x):
+            y = x + torch.rand(2)
+            if y.sum() > 50:
+                raise ValueError(y.tolist())
+            return y * torch.rand(2)
+
+        self.compare(f, [(1, 2), (3, 4), (100, 2), (3, 5)])
+
+    def test_a_later_operator_fails(self):
+        torch = self.torch
+
+        def f(x):
+            if x.min() < 0:
+                raise KeyError("negative")
+            return torch.arange(4.0)[x.to(torch.int64)]
+
+        self.compare(f, [(1, 2), (3, 0), (-9, 2), (3, 1)])
+
+    def test_writes_end_the_graph_before_it(self):
+        def f(x):
+            x.add_(1)
+            if x.sum() > 100:
+                raise ValueError("large")
+            x.mul_(2)
+            return x + 1
+
+        self.compare(f, [(1, 2), (3, 4), (200, 1), (1, 1)], breaks=1)
+
+    def test_within_a_side(self):
+        def f(x):
+            if x.sum() > 0:
+                assert x.max() < 100
+                return x * 2
+            return x - 1
+
+        self.compare(f, [(1, 2), (-3, 1), (200, 1), (4, 1)], breaks=1)
+
+    def test_loops(self):
+        def f(x):
+            for i in range(3):
+                x = x * 2
+                if x.max() > 1000:
+                    raise OverflowError(i)
+            return x
+
+        self.compare(f, [(1, 2), (-3, 1), (200, 1), (300, 1), (900, 1), (4, 1)])
+
+    def test_open_sizes(self):
+        def f(x):
+            assert x.sum() < 100
+            return x.reshape(-1, 2).sum(0) / x.shape[0]
+
+        self.compare(f, [(1, 2), (3, 4, 5, 6), tuple(range(8)), (1, 2, 3, 400), (1, 2, 3, 4, 5, 6)])
+
+    def test_wrong_again_and_again(self):
+        def f(x):
+            if x.sum() > 0:
+                raise ValueError("positive")
+            return x * 2
+
+        before = wick.compiler.counters.graph_count
+        compiled = self.compare(f, [(-3, 1)] + [(1, 2)] * 12 + [(-1, -2), (1, 3), (-3, -4)])
+        self.assertEqual(self.outcome(compiled, self.numbers(-5, 1))[0], [-10, 2])
+        self.assertLess(wick.compiler.counters.graph_count - before, 10)
+
+    def test_gradients(self):
+        def f(x):
+            y = x * x
+            if y.max() > 1000:
+                raise ValueError("large")
+            return y.sum()
+
+        compiled = wick.compile(f, fullgraph=True)
+        for numbers in ((1, 2), (3, 4)):
+            x = self.numbers(*numbers).requires_grad_()
+            compiled(x).backward()
+            self.assertEqual(x.grad.tolist(), [2 * number for number in numbers])
+        with self.assertRaisesRegex(ValueError, "large"):
+            compiled(self.numbers(100, 1).requires_grad_())
+
+
+for kind in in_both(Branches) + in_both(WhileLoops) + in_both(SidesThatRaise):
     globals()[kind.__name__] = kind
-del Branches, WhileLoops, kind
+del Branches, WhileLoops, SidesThatRaise, kind
 
 if __name__ == "__main__":
     unittest.main()

@@ -333,5 +333,66 @@ class Gradients(unittest.TestCase):
             compiled(leaf, x)
 
 
+class Distributions(unittest.TestCase):
+    """torch.distributions checks its arguments, and makes objects with lazy properties."""
+
+    def check(self, function, *arguments, breaks=0):
+        wick.compiler.reset()
+        found = []
+        for called in (function, wick.compile(function)):
+            torch.manual_seed(5)
+            results = called(*arguments), called(*arguments)
+            found.append([torch.cat([each.double().flatten() for each in result]) for result in results])
+            found[-1].append(torch.rand(3).double())
+        for mine, its in zip(*found):
+            torch.testing.assert_close(mine, its, rtol=1e-5, atol=1e-6, equal_nan=True)
+        explained_call = explained(function, *arguments)
+        if breaks is not None:
+            self.assertEqual(explained_call.graph_break_count, breaks, str(explained_call))
+
+    def test_samples_and_densities(self):
+        d = torch.distributions
+        a, b = torch.tensor([1.5, 0.7, 2.0]), torch.tensor([0.5, 1.5, 0.9])
+        made = (
+            lambda: d.Normal(a, b), lambda: d.HalfNormal(b), lambda: d.Laplace(a, b),
+            lambda: d.Exponential(b), lambda: d.Uniform(a, a + b), lambda: d.Cauchy(a, b), lambda: d.Gamma(a, b),
+            lambda: d.Chi2(a),
+            lambda: d.Poisson(a), lambda: d.Geometric(b / 2), lambda: d.Bernoulli(b / 2), lambda: d.Bernoulli(logits=a),
+            lambda: d.Binomial(5, b / 2), lambda: d.Categorical(a), lambda: d.Categorical(logits=a.repeat(2, 1)),
+            lambda: d.OneHotCategorical(logits=a), lambda: d.Independent(d.Normal(a, b), 1),
+            lambda: d.MultivariateNormal(a, scale_tril=torch.diag(b)), lambda: d.Normal(0.5, 2.0),
+        )
+        # Transforms keep weak references to each other; a variance is computed by two equal masks.
+        broken = (lambda: d.LogNormal(a, b), lambda: d.Weibull(a, b), lambda: d.Pareto(a, b), lambda: d.StudentT(a))
+        for make in made + broken:
+            def use(_, make=make):
+                made = make()
+                sample = made.sample()
+                return sample, made.log_prob(sample), made.mean, made.variance
+
+            with self.subTest(type(make()).__name__):
+                self.check(use, a, breaks=None if make in broken else 0)
+
+    def test_divergences_and_losses(self):
+        d = torch.distributions
+        a, b = torch.randn(2, 3), torch.rand(2, 3) + 0.5
+        self.check(lambda a, b: (d.kl_divergence(d.Normal(a, b), d.Normal(0.0, 1.0)),), a, b)
+        self.check(lambda a, b: (d.kl_divergence(d.Categorical(logits=a), d.Categorical(logits=b)),), a, b)
+        self.check(lambda a, b: (d.kl_divergence(d.Bernoulli(logits=a), d.Bernoulli(logits=b)),), a, b)
+
+        def policy(logits, old):
+            chosen = d.Categorical(logits=logits)
+            ratio = (chosen.log_prob(chosen.sample()) - old).exp()
+            return -torch.min(ratio, ratio.clamp(0.8, 1.2)).mean() - 0.01 * chosen.entropy().mean(),
+
+        self.check(policy, a, b[:, 0])
+
+    def test_wrong_arguments_raise(self):
+        compiled = wick.compile(lambda mean, deviation: torch.distributions.Normal(mean, deviation).sample())
+        compiled(torch.zeros(2), torch.ones(2))
+        with self.assertRaisesRegex(ValueError, "GreaterThan"):
+            compiled(torch.zeros(2), -torch.ones(2))
+
+
 if __name__ == "__main__":
     unittest.main()
