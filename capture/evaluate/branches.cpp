@@ -9,6 +9,7 @@
 #include "capture/bytecode/paths.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/frame.h"
+#include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 #include "capture/values/tensor.h"
 
@@ -36,6 +37,15 @@ bool showsLocals(const DecodedCode& code) {
   });
 }
 
+// Returns the iterator of the innermost loop over something, null if there is none. Each iteration within
+// a side of a branch has another one.
+const Variable* iteratorOn(const EvalFrame& frame) {
+  const auto found = std::find_if(frame.stack.rbegin(), frame.stack.rend(), [](Variable* each) {
+    return dynamic_cast<IteratorVariable*>(each) != nullptr;
+  });
+  return found == frame.stack.rend() ? nullptr : *found;
+}
+
 // Evaluates parts of a frame whose effects nobody may see, apart from the tensors that they compute.
 class Sides {
  public:
@@ -47,9 +57,10 @@ class Sides {
         grad_mode_(capture_.recording->gradMode()),
         autocast_(capture_.recording->autocast()),
         last_(capture_.sides_since) {
-    constexpr int kMaxDepth = 20;
+    constexpr int kMaxDepth = 32, kMostSides = 512;
     if (capture_.open_branches.size() >= kMaxDepth) breakGraph("branches are nested too deeply");
-    const std::pair<const EvalFrame*, int> own{&frame, branch_};
+    if (++capture_.num_branches > kMostSides) breakGraph("too many branches");
+    const OpenBranch own{&frame, branch_, iteratorOn(frame)};
     if (std::ranges::find(capture_.open_branches, own) != capture_.open_branches.end()) {
       breakGraph("a loop that the value of a tensor ends from within");
     }

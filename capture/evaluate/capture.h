@@ -22,6 +22,14 @@ class FunctionVariable;
 class GeneratorVariable;
 class TensorVariable;
 
+// A branch whose sides are evaluated.
+struct OpenBranch {
+  const EvalFrame* frame = nullptr;
+  int at = 0;                          // the instruction
+  const Variable* iterator = nullptr;  // of the loop around it
+  bool operator==(const OpenBranch&) const = default;
+};
+
 // An exception that the evaluated program raised.
 struct Raised {
   Variable* exception;
@@ -158,8 +166,9 @@ class Capture {
   // All that were made.
   std::vector<GeneratorVariable*> generators;
 
-  // The branches on elements of tensors whose sides are evaluated, with their frames, outermost first.
-  std::vector<std::pair<const EvalFrame*, int>> open_branches;
+  // The branches on elements of tensors whose sides are evaluated, outermost first.
+  std::vector<OpenBranch> open_branches;
+  int num_branches = 0;  // all that were evaluated
   // The first variable of the innermost one's side, -1 outside of all.
   int64_t sides_since = -1;
   // Returns whether the side that is evaluated has made the object.

@@ -1,6 +1,7 @@
 // Instructions that build, unpack, iterate over and match containers.
 #include <fmt/format.h>
 
+#include "capture/bytecode/decode.h"
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/instructions.h"
@@ -171,11 +172,46 @@ void unpackExtended(EvalFrame& f, uint32_t arg) {
 
 // ---- iteration ----
 
+// Returns whether the code stores anything, apart from what it calls.
+bool stores(const DecodedCode& code) {
+  return std::ranges::any_of(code.instructions, [](const Instruction& each) {
+    return each.op == Op::STORE_FAST || each.op == Op::STORE_ATTR || each.op == Op::STORE_SUBSCR ||
+           each.op == Op::STORE_GLOBAL || each.op == Op::STORE_NAME || each.op == Op::STORE_DEREF;
+  });
+}
+
+// Returns whether an iterator that was made of the object is known to nobody else.
+bool makesIterators(Variable* iterable) {
+  if (!dynamic_cast<InstanceVariable*>(iterable)) return true;
+  static const Object& kIter = forever(Object::checked(PyUnicode_InternFromString("__iter__")));
+  PyObject* const made_by = findTypeItem(iterable->type(), kIter.get());
+  return made_by && PyFunction_Check(made_by) &&
+         !stores(decode(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(made_by))));
+}
+
 void getIter(EvalFrame& f, uint32_t) {
-  f.push(iterate_(f.capture, f.pop()));
+  Variable* const iterable = f.pop();
+  const int64_t before = f.capture.numVariables();
+  Variable* const made = iterate_(f.capture, iterable);
+  auto* const iterator = dynamic_cast<IteratorVariable*>(made);
+  if (iterator && iterator->number >= before && makesIterators(iterable)) iterator->of_loop = true;
+  f.push(made);
+}
+
+// A side of a branch that ends within the loop goes on with an iterator of its own.
+void copyIteratorInSide(EvalFrame& f) {
+  if (f.capture.sides_since < 0) return;
+  auto* const iterator = dynamic_cast<IteratorVariable*>(f.peek(1));
+  if (!iterator || !iterator->of_loop || f.capture.isMadeInSide(*iterator)) return;
+  IteratorVariable* const own = iterator->copy(f.capture);
+  if (!own) return;
+  own->of_loop = true;
+  f.pop();
+  f.push(own);
 }
 
 void forIter(EvalFrame& f, uint32_t) {
+  copyIteratorInSide(f);
   if (Variable* found = nextOf(f.capture, f.peek(1))) {
     f.push(found);
     return;

@@ -33,6 +33,12 @@ Variable* elementOf(Capture& capture, DictIterator::What what,
                                      &PyTuple_Type);
 }
 
+// Returns copy.copy.
+Object copyFunction() {
+  const Object module = Object::checked(PyImport_ImportModule("copy"));
+  return Object::checked(PyObject_GetAttrString(module.get(), "copy"));
+}
+
 }  // namespace
 
 int IteratorVariable::build(Builder&) {
@@ -74,6 +80,13 @@ int SequenceIterator::build(Builder& builder) {
 
 // ---- constants ----
 
+IteratorVariable* SequenceIterator::copy(Capture& capture) const {
+  auto* const made = capture.make<SequenceIterator>(sequence_, reversed_);
+  made->ended_ = ended_;
+  made->at_ = at_;
+  return made;
+}
+
 Variable* ConstantIterator::next(Capture& capture) {
   return capture.concretely([&]() -> Variable* {
     Object found = Object::own(PyIter_Next(iterator_.get()));
@@ -85,10 +98,14 @@ Variable* ConstantIterator::next(Capture& capture) {
   });
 }
 
+IteratorVariable* ConstantIterator::copy(Capture& capture) const {
+  Object own = Object::checked(PyObject_CallOneArg(copyFunction().get(), iterator_.get()));
+  return capture.make<ConstantIterator>(std::move(own));
+}
+
 int ConstantIterator::build(Builder& builder) {
   // A copy of the iterator as it stands, for each call.
-  const Object copy = Object::checked(PyImport_ImportModule("copy"));
-  const Object function = Object::checked(PyObject_GetAttrString(copy.get(), "copy"));
+  const Object function = copyFunction();
   const Object own = Object::checked(PyObject_CallOneArg(function.get(), iterator_.get()));
   return builder.make(StepKind::kCall,
                       {builder.constant(function.get()), builder.constant(own.get())});
@@ -103,6 +120,15 @@ PyTypeObject* DictIterator::type() const {
   const Object empty =
       Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(dict_->type())));
   return iteratorType(empty, methodOf(what_));
+}
+
+IteratorVariable* DictIterator::copy(Capture& capture) const {
+  auto* const made = capture.make<DictIterator>(capture, dict_, what_);
+  made->items_ = items_;
+  made->changes_ = changes_;
+  made->ended_ = ended_;
+  made->at_ = at_;
+  return made;
 }
 
 Variable* DictIterator::next(Capture& capture) {

@@ -13,6 +13,11 @@ class IteratorVariable : public Variable {
   Variable* iterate(Capture&) override { return this; }
   bool truth(Capture&) override { return true; }
   int build(Builder& builder) override;
+  // Returns another iterator that has come as far; null where the kind cannot be copied.
+  virtual IteratorVariable* copy(Capture&) const { return nullptr; }
+
+  // A loop holds the iterator on its stack, and nobody else knows it.
+  bool of_loop = false;
 };
 
 // Walks over a list or tuple, which may change meanwhile.
@@ -22,6 +27,7 @@ class SequenceIterator : public IteratorVariable {
   PyTypeObject* type() const override;
   Variable* next(Capture& capture) override;
   int build(Builder& builder) override;
+  IteratorVariable* copy(Capture& capture) const override;
 
  private:
   SequenceVariable* sequence_;
@@ -37,6 +43,7 @@ class ConstantIterator : public IteratorVariable {
   PyTypeObject* type() const override { return Py_TYPE(iterator_.get()); }
   Variable* next(Capture& capture) override;
   int build(Builder& builder) override;
+  IteratorVariable* copy(Capture& capture) const override;
 
  private:
   Object iterator_;
@@ -49,6 +56,7 @@ class DictIterator : public IteratorVariable {
   DictIterator(Capture& capture, DictVariable* dict, What what);
   PyTypeObject* type() const override;
   Variable* next(Capture& capture) override;
+  IteratorVariable* copy(Capture& capture) const override;
 
  private:
   DictVariable* dict_;

@@ -205,7 +205,7 @@ Variable* TeeIterator::next(Capture& capture) {
   return shared_->taken[at_++];
 }
 
-Variable* TeeIterator::copy(Capture& capture) const {
+IteratorVariable* TeeIterator::copy(Capture& capture) const {
   return capture.make<TeeIterator>(shared_, at_);
 }
 

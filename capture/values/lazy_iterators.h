@@ -161,7 +161,7 @@ class TeeIterator : public LazyIterator {
       : LazyIterator("_tee"), shared_(std::move(shared)), at_(at) {}
   Variable* next(Capture& capture) override;
   Variable* callMethod(Capture& capture, const std::string& name, const Arguments& given) override;
-  Variable* copy(Capture& capture) const;
+  IteratorVariable* copy(Capture& capture) const override;
 
  private:
   std::shared_ptr<Shared> shared_;

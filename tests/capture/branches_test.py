@@ -267,6 +267,16 @@ class Branches:
 
     def test_break_in_a_loop(self):
         def f(x):
+            for _ in range(6):
+                x = x * 2
+                if x.sum() > 20:
+                    break
+            return x
+
+        self.check(f, self.numbers(1, 2), self.numbers(5, 20), self.numbers(0, 0), self.numbers(0.2, 0.2))
+
+    def test_the_number_of_iterations_ends_the_graph(self):
+        def f(x):
             for i in range(6):
                 x = x * 2
                 if x.sum() > 20:
@@ -274,6 +284,98 @@ class Branches:
             return x, i
 
         self.check(f, self.numbers(1, 2), self.numbers(5, 20), self.numbers(0, 0), breaks=None)
+
+    def test_return_and_continue_in_loops(self):
+        def f(x, steps):
+            for step in steps:
+                if (x > 50).any():
+                    return x - step
+                if x.min() < 0:
+                    x = x * x
+                    continue
+                x = x + step
+            else:
+                x = x / 2
+            return x * 3
+
+        for steps in ([1, 2, 3], (4.5,), {7: "a", 8: "b"}, "", range(2, 5)):
+            self.check(lambda x, steps=steps: f(x, steps), self.numbers(1, 2), self.numbers(-5, 9), self.numbers(-9, 2), self.numbers(60, 1),
+                       breaks=None)
+
+    def test_break_in_an_inner_loop(self):
+        def f(x):
+            total = x
+            for i in (1, 2, 3):
+                for scale in [2.0, 3.0]:
+                    total = total * scale
+                    if total.sum() > 40 * i:
+                        break
+                total = total - i
+            return total
+
+        self.check(f, self.numbers(1, 2), self.numbers(9, 2), self.numbers(0.1, 0.1), self.numbers(100, 1))
+
+    def test_gradients_through_an_early_exit(self):
+        weights = [self.numbers(k, k + 1).requires_grad_() for k in range(3)]
+
+        def f(x):
+            for weight in weights:
+                x = x * weight + 1
+                if x.sum() > 6:
+                    return x * 2
+            return x - 1
+
+        compiled = wick.compile(f, fullgraph=True)
+        for numbers in ((1, 2), (9, 9), (-3, -1), (0, 0.5)):
+            found = []
+            for function in (f, compiled):
+                for weight in weights:
+                    weight.grad = None
+                result = function(self.numbers(*numbers))
+                result.sum().backward()
+                found.append((result.tolist(), [None if w.grad is None else w.grad.tolist() for w in weights]))
+            # A weight that a run does not come to has no gradient.
+            self.assertEqual(found[0], found[1])
+
+    def test_iterators_that_others_hold(self):
+        def f(x, numbers):
+            kept = iter(numbers)
+            for number in kept:
+                x = x + number
+                if x.sum() > 10:
+                    break
+            return x, [each * 2 for each in kept]
+
+        compiled = wick.compile(f)
+        for numbers in ((1, 2), (9, 9), (-30, 1)):
+            for _ in range(2):
+                found = compiled(self.numbers(*numbers), [1, 2, 3, 4])
+                expected = f(self.numbers(*numbers), [1, 2, 3, 4])
+                self.same(found[0], expected[0])
+                self.assertEqual(found[1], expected[1])
+
+    def test_a_list_that_grows_within(self):
+        def f(x):
+            todo = [1, 2]
+            for number in todo:
+                x = x + number
+                if x.sum() > 10:
+                    break
+                if len(todo) < 5:
+                    todo.append(number * 2)
+            return x
+
+        self.check(f, self.numbers(1, 2), self.numbers(9, 9), self.numbers(-30, 1), breaks=None)
+
+    def test_long_loops(self):
+        def f(x):
+            for _ in range(100):
+                x = x * 1.5
+                if x.max() > 1000:
+                    break
+            return x
+
+        self.check(f, self.numbers(1, 2), self.numbers(900, 9), self.numbers(0, 0), breaks=None)
 
     def test_tuples(self):
         def f(x):
