@@ -17,7 +17,7 @@
 namespace wick::capture {
 namespace {
 
-constexpr int kMaxAttempts = 20;
+constexpr int kMaxAttempts = 30;
 
 // Continuations by root code. They keep their code.
 Continuations& continuationsOf(PyCodeObject* code) {
@@ -33,6 +33,22 @@ struct Stop {
   std::string reason;
   bool raises = false;  // the program raises an exception there
 };
+
+// Runs the entry's graph for the sizes that elements decide, and takes them as hints. Returns whether
+// there are more than before.
+bool takeMeasuredSizes(FrameView frame, const Entry& entry, SizeSettings& sizes) {
+  std::vector<Object> registers;
+  if (!entry.graph || entry.graph->writes() || !entry.matches(rootsOf(frame), registers)) {
+    return false;
+  }
+  std::vector<Object> tensors;
+  for (const int input : entry.inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
+  const std::shared_ptr<void> kept = entry.world->keepState();
+  std::vector<int64_t> found = entry.graph->measured(tensors);
+  if (found.size() <= sizes.hints.size()) return false;
+  sizes.hints = std::move(found);
+  return true;
+}
 
 // One evaluation of the frame from its start.
 class Attempt {
@@ -73,6 +89,24 @@ class Attempt {
     capture_.guards.finish();
     entry->guards.take(capture_.guards);
     return entry;
+  }
+
+  // Finds what the sizes are that elements decide, as far as the graph has come, for the hints of the next
+  // attempt. Returns whether there are more than before. Nothing can be done with the attempt then.
+  bool findSizes(FrameView frame, SizeSettings& sizes) {
+    if (!capture_.guards.sizes().hasAnyDecided() || capture_.left_branch) return false;
+    Entry entry;
+    try {
+      for (Source* input : capture_.inputs()) entry.inputs.push_back(capture_.guards.keep(input));
+      entry.graph = capture_.recording->finish({});
+      entry.world = &world();
+      entry.state = world().state();
+      capture_.guards.finish();
+      entry.guards.take(capture_.guards);
+    } catch (const GraphBreak&) {
+      return false;
+    }
+    return takeMeasuredSizes(frame, entry, sizes);
   }
 
   // Sets the stop for the next attempt. Returns an entry if there can be none.
@@ -270,10 +304,37 @@ namespace {
 
 using InputSizesByText = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
+// Supposes, where a graph ends, that the sizes that elements decide are exactly those of the call, if that
+// lets the graph go on.
+class ExactSizes {
+ public:
+  // Changes the settings; returns whether another attempt is to be made with them.
+  bool tries(SizeSettings& sizes, bool decided, const std::string& reason) {
+    if (!tried_) {
+      if (sizes.guesses_all || !sizes.guesses || sizes.hints.empty() || !sizes.examples.empty() ||
+          !decided) {
+        return false;
+      }
+      tried_ = sizes.guesses_all = true;
+      reason_ = reason;
+      return true;
+    }
+    const bool same = !reason_.empty() && reason == reason_;
+    reason_.clear();
+    if (same) sizes.guesses_all = false;
+    return same;
+  }
+
+ private:
+  bool tried_ = false;
+  std::string reason_;  // why the graph ended without it; empty when that is settled
+};
+
 // Evaluates the frame until an entry comes of it.
-std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeSettings& sizes,
+std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, SizeSettings& sizes,
                                 InputSizesByText& inputs) {
   Stop stop;
+  ExactSizes exact;
   for (int i = 0; i < kMaxAttempts; ++i) {
     // Each attempt begins as the program does.
     std::shared_ptr<void> kept = world.keepState();
@@ -282,6 +343,13 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeS
     try {
       entry = attempt.run();
     } catch (const GraphBreak& reason) {
+      const bool decided = attempt.capture().guards.sizes().hasAnyDecided();
+      const bool again = (sizes.asks_all && attempt.findSizes(frame, sizes)) ||
+                         exact.tries(sizes, decided, reason.reason);
+      if (again) {
+        stop = {};
+        continue;
+      }
       int64_t step = attempt.failedStep();
       // The object that cannot be made again comes from an earlier step: the graph ends before it.
       if (reason.born >= 0 && reason.born < step) step = reason.born;
@@ -301,6 +369,7 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, const SizeS
     if (attempt.capture().recording->asksAutocast()) entry->autocast = entry->world->autocast();
     entry->size_symbols = attempt.capture().openPlaces();
     entry->expects = attempt.capture().numExpected() > 0;
+    entry->guesses_all = sizes.guesses_all;
     inputs = attempt.capture().inputSizes();
     return entry;
   }
@@ -365,6 +434,7 @@ bool isSameForSizes(const World& world, FrameView frame, const Entry& entry,
   settings.decided = entry.guards.sizes().mayDecide();
   settings.guesses = entry.guards.sizes().hasGuesses();
   settings.expects = entry.expects;
+  settings.guesses_all = entry.guesses_all;
   InputSizesByText inputs;
   try {
     return areSame(entry, *evaluate(world, frame, settings, inputs));
@@ -380,15 +450,29 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
   settings.history = &history;
   settings.guesses = settings.expects = history.guesses;
   settings.hints = history.hints;
+  settings.asks_all = settings.guesses && settings.hints.empty();
   for (;;) {
     InputSizesByText inputs;
     std::unique_ptr<Entry> entry = evaluate(world, frame, settings, inputs);
     const SizeTable& table = entry->guards.sizes();
+    if (settings.asks_all && table.hasAnyDecided()) {
+      settings.asks_all = takeMeasuredSizes(frame, *entry, settings);
+      continue;
+    }
     if (!table.isAllFixed()) {
       // A size that went into the entry by a way that nobody saw shows with other sizes.
       const std::vector<int64_t> others = otherSizes(table);
       if (others.empty() || !isSameForSizes(world, frame, *entry, others)) {
-        if (entry->size_symbols.empty()) settings.decided = false;
+        if (entry->size_symbols.empty()) {
+          // An operator fits these sizes alone.
+          const bool again = settings.hints.empty() || settings.guesses_all;
+          if (again) settings.decided = false;
+          settings.guesses_all = !again;
+          continue;
+        }
+        // The symbols of the next attempt are others.
+        settings.hints = history.hints;
+        settings.asks_all = settings.guesses && settings.hints.empty();
         for (const auto& [place, symbol] : entry->size_symbols) settings.closed.insert(place);
         continue;
       }

@@ -38,6 +38,8 @@ struct Entry {
   int break_line = 0;
   bool raises = false;  // the graph ended because the program raises an exception
   int64_t hits = 0;
+  bool guesses_all =
+      false;             // the sizes that elements decide are those of the call that was captured
   bool expects = false;  // the graph tells when a branch raises that it supposes not to raise
   // The open sizes. With `checks_sizes` each new combination of them is evaluated before it runs: a
   // graph that writes must not fail on its way.

@@ -56,6 +56,8 @@ struct SizeSettings {
   bool guesses = false;        // whether such sizes may be guessed
   bool expects = false;        // whether branches may be supposed not to raise
   std::vector<int64_t> hints;  // what they were in a run, by symbol; -1 for others
+  bool guesses_all = false;    // whether all are supposed to be that
+  bool asks_all = false;       // whether the graph gives all such sizes, so that a run finds them
 };
 
 // Says of dimensions of a tensor that their sizes change from call to call, or never do.

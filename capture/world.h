@@ -34,6 +34,9 @@ class CapturedGraph {
   virtual bool writes() const = 0;
   // Returns how many runs have failed because a guess was wrong.
   virtual int64_t numWrongGuesses() const { return 0; }
+  // Returns the numbers that elements decide for these inputs, by symbol; -1 for others. Nothing that can be
+  // seen changes. Throws PythonError.
+  virtual std::vector<int64_t> measured(std::span<const Object> /*inputs*/) const { return {}; }
   // Returns the sizes of the last such run, by symbol; -1 for those that nothing depends on.
   virtual std::vector<int64_t> actualSizes() const { return {}; }
   virtual int numOperators() const = 0;

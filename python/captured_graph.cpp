@@ -86,6 +86,14 @@ class Captured : public capture::CapturedGraph {
   std::vector<int64_t> actualSizes() const override {
     return script_.guesses ? script_.guesses->actual : std::vector<int64_t>();
   }
+  std::vector<int64_t> measured(std::span<const Object> inputs) const override {
+    if (!script_.guesses) return {};
+    try {
+      return script_.guesses->measured(*script_.function->graph(), tensorsOf(inputs));
+    } catch (const RuntimeError&) {
+      return {};
+    }
+  }
   int numOperators() const override { return script_.num_operators; }
   Object object() const override {
     return Object::checked(scriptFunctionObject(script_.function, script_.unit));
@@ -257,20 +265,38 @@ int countOperators(const Block& block) {
 namespace {
 
 int64_t sizeAt(const Tensor& tensor, int64_t dim) {
-  return dim < 0 ? tensor.numel() : tensor.size(dim);
+  if (dim == Guesses::kElement) return tensor.item<int64_t>();
+  return dim == Guesses::kNumel ? tensor.numel() : tensor.size(dim);
 }
 
-// Returns an output of a graph, without what only the others need.
-Tensor outputAlone(const Graph& graph, size_t index, std::span<const Tensor> inputs) {
+// Returns some outputs of a graph, without what only the others need.
+std::vector<Tensor> outputsAlone(const Graph& graph, const std::vector<size_t>& indices,
+                                 std::span<const Tensor> inputs) {
   const std::shared_ptr<Graph> alone = graph.copy();
-  Value* const wanted = alone->outputs()[0]->node()->input(index);
+  const std::vector<Value*> all(alone->outputs()[0]->node()->inputs().begin(),
+                                alone->outputs()[0]->node()->inputs().end());
   alone->block()->eraseOutput(0);
-  alone->registerOutput(wanted);
+  std::vector<Value*> wanted;
+  for (const size_t index : indices) wanted.push_back(all[index]);
+  alone->registerOutput(alone->insertNode(alone->createTuple(wanted))->output());
   eliminateDeadCode(*alone);
   CompilationUnit unit;
   GraphFunction* const function = unit.createFunction("__torch__.size", alone);
   const GradModeGuard no_gradients(false);
-  return callFunction(*function, std::vector<IValue>(inputs.begin(), inputs.end()), {}).toTensor();
+  const IValue result =
+      callFunction(*function, std::vector<IValue>(inputs.begin(), inputs.end()), {});
+  std::vector<Tensor> found;
+  for (const IValue& each : result.elements()) found.push_back(each.toTensor());
+  return found;
+}
+// Operators run on as many elements when the next graph is recorded.
+void bound(std::vector<int64_t>& sizes) {
+  constexpr int64_t kMost = int64_t{1} << 16;
+  for (int64_t& each : sizes) each = std::min(each, kMost);
+}
+
+Tensor outputAlone(const Graph& graph, size_t index, std::span<const Tensor> inputs) {
+  return outputsAlone(graph, {index}, inputs)[0];
 }
 
 }  // namespace
@@ -287,6 +313,22 @@ void Guesses::check(std::span<const Tensor> inputs, std::span<const IValue> outp
   if (all && sizes.guessesHold(values)) return;
   note(std::move(values));
   throw RuntimeError("elements decide otherwise than the graph supposes");
+}
+
+std::vector<int64_t> Guesses::measured(const Graph& graph, std::span<const Tensor> inputs) const {
+  std::vector<int64_t> values(static_cast<size_t>(sizes.numSymbols()), -1);
+  std::vector<size_t> indices;
+  for (const Place& each : places) {
+    if (!each.input) indices.push_back(each.index);
+  }
+  if (indices.empty()) return values;
+  const std::vector<Tensor> found = outputsAlone(graph, indices, inputs);
+  size_t next = 0;
+  for (const Place& each : places) {
+    if (!each.input) values[static_cast<size_t>(each.symbol)] = sizeAt(found[next++], each.dim);
+  }
+  bound(values);
+  return values;
 }
 
 void Guesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
@@ -310,9 +352,7 @@ void Guesses::learn(const Graph& graph, std::span<const Tensor> inputs) const {
 }
 
 void Guesses::note(std::vector<int64_t> values) const {
-  // Operators run on as many elements when the next graph is recorded.
-  constexpr int64_t kMost = int64_t{1} << 16;
-  for (int64_t& each : values) each = std::min(each, kMost);
+  bound(values);
   ++wrong;
   actual = std::move(values);
 }

@@ -13,11 +13,12 @@ namespace wick::python {
 // The guesses of a graph about sizes and branches that elements decide.
 struct Guesses {
   capture::SizeTable sizes;
+  static constexpr int64_t kElement = -1, kNumel = -2;  // the only element, the number of elements
   struct Place {
     int symbol = 0;
     bool input = false;  // of an input, not of an output
     size_t index = 0;    // of the tensor
-    int64_t dim = 0;     // negative: the number of elements
+    int64_t dim = 0;     // or one of these
   };
   std::vector<Place> places;
   // Outputs of one element, and their truth.
@@ -32,6 +33,9 @@ struct Guesses {
 
   // Throws RuntimeError where a guess is wrong.
   void check(std::span<const Tensor> inputs, std::span<const IValue> outputs) const;
+  // Returns what the numbers are, by symbol; -1 for those that nothing tells. Runs parts of the graph. Throws
+  // RuntimeError.
+  std::vector<int64_t> measured(const Graph& graph, std::span<const Tensor> inputs) const;
   // Finds out, after the graph has failed, whether a guess was wrong: a size that is another one may be why.
   void learn(const Graph& graph, std::span<const Tensor> inputs) const;
 

@@ -683,6 +683,7 @@ SizeTracking::Expression SizeTracking::elementOf(const Tensor& fake) {
   symbol_values_[symbol] = value;
   symbols_of_[value].push_back(symbol);
   dimensions_[symbol] = {tracer_.find(fake), kElement};
+  table_->noteInGraph(symbol);
   return table_->symbol(symbol);
 }
 
@@ -695,10 +696,17 @@ std::optional<std::pair<Tensor, int64_t>> SizeTracking::dimensionOf(int symbol) 
 }
 
 std::shared_ptr<Guesses> SizeTracking::guesses(std::vector<IValue>& outputs) const {
-  if (!table_ || !table_->hasGuesses()) return nullptr;
+  if (!table_ || !(table_->hasGuesses() || (table_->asksAll() && table_->hasAnyDecided()))) {
+    return nullptr;
+  }
   const auto made = std::make_shared<Guesses>();
   made->sizes = *table_;
-  for (const int symbol : table_->guessedSymbols()) {
+  std::vector<int> symbols = table_->guessedSymbols();
+  for (int symbol = 0; table_->asksAll() && symbol < table_->numSymbols(); ++symbol) {
+    const bool missing = std::ranges::find(symbols, symbol) == symbols.end();
+    if (missing && table_->isDecided(symbol) && dimensionOf(symbol)) symbols.push_back(symbol);
+  }
+  for (const int symbol : symbols) {
     if (!table_->isDecided(symbol)) {
       const auto [index, dim] = input_dimensions_.at(symbol);
       made->places.push_back({symbol, true, index, dim});
@@ -706,7 +714,6 @@ std::shared_ptr<Guesses> SizeTracking::guesses(std::vector<IValue>& outputs) con
     }
     const auto found = dimensionOf(symbol);
     if (!found) breakGraph("a size that elements decide and the graph does not give");
-    if (found->second == kElement) breakGraph("a guess about an element");
     const auto known = std::ranges::find_if(
         outputs, [&](const IValue& each) { return each.toTensor().isSame(found->first); });
     made->places.push_back(

@@ -55,7 +55,7 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   void forbidDecided() { may_decide_ = false; }
   // Returns the expression of the element of a fake; nothing where no such numbers may be.
   Expression elementOf(const Tensor& fake);
-  static constexpr int64_t kElement = -1, kNumel = -2;
+  static constexpr int64_t kElement = Guesses::kElement, kNumel = Guesses::kNumel;
   // Returns the dimension of a tensor that has the size of the symbol; kElement for its element, kNumel for
   // its number of elements. None for other numbers.
   std::optional<std::pair<Tensor, int64_t>> dimensionOf(int symbol) const;

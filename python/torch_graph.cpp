@@ -67,6 +67,15 @@ class TorchGraph : public capture::CapturedGraph {
     const auto& guesses = record_->script.guesses;
     return guesses ? guesses->actual : std::vector<int64_t>();
   }
+  std::vector<int64_t> measured(std::span<const Object> inputs) const override {
+    if (!record_->script.guesses) return {};
+    try {
+      const TorchCallState call(*record_, inputs, kept_);
+      return record_->script.guesses->measured(*record_->script.function->graph(), call.tensors());
+    } catch (const RuntimeError&) {
+      return {};
+    }
+  }
   int numOperators() const override { return record_->script.num_operators; }
   Object object() const override;
   std::shared_ptr<CapturedGraph> operatorByOperator() const override;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -68,6 +69,7 @@ class Sides {
     capture_.sides_since = capture_.numVariables();
   }
   ~Sides() {
+    if (std::uncaught_exceptions() > 0) capture_.left_branch = true;
     capture_.open_branches.pop_back();
     capture_.sides_since = last_;
   }

@@ -59,6 +59,8 @@ Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings
     : world(world), roots(roots), recording(world.record()), settings_(settings) {
   if (!settings.decided) guards.sizes().forbidDecided();
   if (settings.guesses) guards.sizes().allowGuesses();
+  if (settings.asks_all) guards.sizes().askAll();
+  if (settings.guesses_all) guards.sizes().guessAll();
   const bool again = !settings.examples.empty();
   guards.sizes().useHints(again ? settings.examples : settings.hints);
   if (again || !settings.hints.empty()) guards.sizes().trustHints();

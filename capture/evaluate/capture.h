@@ -168,7 +168,8 @@ class Capture {
 
   // The branches on elements of tensors whose sides are evaluated, outermost first.
   std::vector<OpenBranch> open_branches;
-  int num_branches = 0;  // all that were evaluated
+  int num_branches = 0;      // all that were evaluated
+  bool left_branch = false;  // by an exception, so that the recording is within a side
   // The first variable of the innermost one's side, -1 outside of all.
   int64_t sides_since = -1;
   // Returns whether the side that is evaluated has made the object.

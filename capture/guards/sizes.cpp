@@ -106,6 +106,14 @@ int SizeTable::addDecided(int64_t hint, int64_t least) {
   return symbol;
 }
 
+void SizeTable::noteInGraph(int symbol) {
+  symbols_[static_cast<size_t>(symbol)].in_graph = true;
+  if (!guesses_all_ || !isHintTrue(symbol)) return;
+  if (const Result difference = add(this->symbol(symbol), numberExpression(hintOf(symbol)), -1)) {
+    holds(*difference, SizeRelation::kEqual);
+  }
+}
+
 int64_t SizeTable::nextHint(bool element) const {
   if (symbols_.size() < hints_.size() && hints_[symbols_.size()] >= 0) {
     return hints_[symbols_.size()];
@@ -355,6 +363,8 @@ bool SizeTable::holds(const SizeExpression& expression, SizeRelation relation) {
   const bool known = std::ranges::any_of(conditions_, [&](const SizeCondition& each) {
     return each.relation == condition.relation && each.expression == condition.expression;
   });
+  // From here on a number that is guessed exactly is that number.
+  if (guessed && condition.relation == SizeRelation::kEqual) narrow(simple, relation, truth);
   if (!known) conditions_.push_back(std::move(condition));
   return truth;
 }
@@ -445,8 +455,8 @@ bool SizeTable::guessesHold(std::span<const int64_t> sizes) const {
   });
 }
 
-// Throws UnknownSize where the answer for the hints is no guess: two numbers are hardly ever equal by chance,
-// and the graph must know them.
+// Throws UnknownSize where the answer for the hints is no guess: for equal numbers, and for elements, the hints
+// must be those of a run, and the graph must know the numbers.
 void SizeTable::checkGuess(const SizeExpression& expression, SizeRelation relation,
                            bool truth) const {
   const std::vector<int> symbols = symbolsIn(expression);
@@ -454,11 +464,9 @@ void SizeTable::checkGuess(const SizeExpression& expression, SizeRelation relati
       symbols, [&](int each) { return symbols_[static_cast<size_t>(each)].in_graph; });
   const bool equal = truth ? relation == SizeRelation::kEqual : relation == SizeRelation::kNotEqual;
   const bool element = std::ranges::any_of(symbols, [&](int each) { return isElement(each); });
-  // That nothing is selected is no chance.
-  const bool none = hints_are_true_ && std::ranges::all_of(symbols, [&](int each) {
-                      return !isDecided(each) || hintOf(each) == 0;
-                    });
-  if (!may_guess_ || !known || (equal && !none) || element) throw UnknownSize(text(expression));
+  const bool found =
+      std::ranges::all_of(symbols, [&](int each) { return !isDecided(each) || isHintTrue(each); });
+  if (!may_guess_ || !known || ((equal || element) && !found)) throw UnknownSize(text(expression));
 }
 
 // ---- texts ----

@@ -60,11 +60,16 @@ class SizeTable {
   // Returns the symbols that guesses depend on.
   std::vector<int> guessedSymbols() const;
   // Says that the number is known where the graph runs.
-  void noteInGraph(int symbol) { symbols_[static_cast<size_t>(symbol)].in_graph = true; }
+  void noteInGraph(int symbol);
   // Takes the hints from a table with the same symbols.
   void useHints(std::vector<int64_t> hints) { hints_ = std::move(hints); }
-  // Says that the hints were true in a run, so that sizes of 0 may be guessed.
+  // Says that the hints were true in a run, so that exact values may be guessed.
   void trustHints() { hints_are_true_ = true; }
+  // Guesses that all numbers that elements decide are what they were in that run.
+  void guessAll() { guesses_all_ = true; }
+  // Asks the graph for all numbers that elements decide, not only for those that are guessed.
+  void askAll() { asks_all_ = true; }
+  bool asksAll() const { return asks_all_; }
   // Returns whether a guess says what the number is.
   bool isGuessedExactly(int symbol) const;
   int numSymbols() const { return static_cast<int>(symbols_.size()); }
@@ -137,6 +142,11 @@ class SizeTable {
   // Narrows the range of the symbol, if the expression is linear in it alone.
   bool narrow(const SizeExpression& expression, SizeRelation relation, bool truth);
   bool holdsCondition(const SizeCondition& condition, std::span<const int64_t> sizes) const;
+  // Returns whether the hint is that of a run.
+  bool isHintTrue(int symbol) const {
+    const auto at = static_cast<size_t>(symbol);
+    return hints_are_true_ && at < hints_.size() && hints_[at] >= 0;
+  }
   void checkGuess(const SizeExpression& expression, SizeRelation relation, bool truth) const;
   void collectSymbols(const SizeExpression& expression, std::vector<int>& symbols) const;
   std::string atomText(int atom) const;
@@ -150,6 +160,7 @@ class SizeTable {
   bool may_decide_ = true;
   bool may_guess_ = false;
   bool hints_are_true_ = false;
+  bool asks_all_ = false, guesses_all_ = false;
 };
 
 }  // namespace wick::capture

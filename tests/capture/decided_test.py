@@ -348,6 +348,63 @@ class Decided:
             x = self.torch.randn(rows, 4)
             self.same(compiled(x), f(x), rows)
 
+    def test_an_operator_wants_an_exact_size(self):
+        """Guesses are the numbers of the first call: the longest sequence has the length of the padded ones."""
+        t = self.torch
+
+        def f(x, lengths):
+            longest = int(lengths.max().item())
+            padding = t.arange(longest)[None] >= lengths[:, None]
+            x = x.masked_fill(padding[:, :, None], 0.0)
+            return x.cumsum(1) * longest, padding
+
+        compiled = wick.compile(f)
+        before = wick.compiler.counters.graph_count
+        for longest, other in ((5, 3), (5, 5), (5, 1), (5, 4)):
+            x, lengths = t.randn(2, 5, 3), t.tensor([longest, other])
+            for mine, its in zip(compiled(x, lengths), f(x, lengths)):
+                self.same(mine, its, (longest, other))
+        self.assertEqual(wick.compiler.counters.graph_count, before + 1)
+        # Other sizes, and a length that does not fit.
+        for rows, longest in ((7, 7), (4, 4), (7, 7)):
+            x, lengths = t.randn(2, rows, 3), t.tensor([1, longest])
+            for mine, its in zip(compiled(x, lengths), f(x, lengths)):
+                self.same(mine, its, (rows, longest))
+        for function in (compiled, f):
+            with self.assertRaisesRegex(RuntimeError, "must match"):
+                function(t.randn(2, 5, 3), t.tensor([4, 2]))
+
+    def test_elements_decide_about_branches(self):
+        t = self.torch
+
+        def f(x, n):
+            n = int(n.item())
+            if n == 3:
+                return x * 2
+            return x[:n] if n < 2 else x + n
+
+        compiled = wick.compile(f)
+        for n in (3, 3, 3, 1, 1, 0, 2, 3, 7, 1, 3, 5, 6, 4, 3, 2):
+            x = t.randn(3)
+            self.same(compiled(x, t.tensor(n)), f(x, t.tensor(n)), n)
+
+    def test_random_numbers_are_drawn_once(self):
+        t = self.torch
+
+        def f(x):
+            n = int((t.rand(6) > 0.5).sum().item())
+            y = t.rand(6)[:n] * x[: n]
+            return y if n > 2 else y + 1
+
+        compiled = wick.compile(f)
+        x = t.randn(6)
+        for seed in range(8):
+            found = []
+            for function in (compiled, f):
+                t.manual_seed(seed)
+                found.append(list(function(x).tolist()) + [t.rand(1).item()])
+            self.assertEqual(found[0], found[1])
+
     def test_branches_on_values_beside_them(self):
         def f(x):
             y = x[x > 0]
