@@ -281,7 +281,8 @@ TEST(Parts, OfConvolutionsGiveTheSame) {
       // One image, its rows in slices; with a stride, padding, dilation.
       {{1, 64, 300, 300}, {64, 64, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {}},
       {{1, 64, 301, 299}, {128, 64, 7, 7}, {2, 2}, {3, 3}, {1, 1}, {}},
-      {{1, 64, 260, 260}, {64, 64, 3, 3}, {1, 1}, {4, 4}, {4, 4}, {}},
+      // On newer Xeons oneDNN has another way for dilated rows of another height, which rounds otherwise.
+      {{1, 64, 260, 260}, {64, 64, 3, 3}, {1, 1}, {4, 4}, {4, 4}, {}, 1, false, false, false},
       {{1, 256, 250, 250}, {512, 256, 1, 1}, {1, 1}, {0, 0}, {1, 1}, {}},
       // Images of a batch, alone and in slices.
       {{7, 64, 120, 120}, {128, 64, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {}},
