@@ -188,7 +188,7 @@ void noteWrites(const TorchLibrary& library, const std::vector<const TorchMemory
 }
 
 Object torchTensor(const TorchLibrary& library, const Tensor& tensor) {
-  static PyObject* const kView = interned("view");
+  static PyObject *const kView = interned("view"), *const kClone = interned("clone");
   const bool boolean = tensor.dtype() == DType::Bool;
   const Tensor bytes =
       boolean ? Tensor::fromStorage(tensor.impl()->storage, DType::Byte, tensor.sizes(),
@@ -196,6 +196,8 @@ Object torchTensor(const TorchLibrary& library, const Tensor& tensor) {
               : tensor;
   const Object capsule = Object::checked(capsuleFor(bytes));
   Object made = TorchLibrary::call(library.from_dlpack, capsule.get());
+  // Programs make tensors without elements to resize them, which memory that comes from outside does not allow.
+  if (tensor.impl()->storage->bytes() == 0) made = callMethod(made.get(), kClone);
   if (!boolean) return made;
   return Object::checked(PyObject_CallMethodOneArg(made.get(), kView, library.bool_dtype.get()));
 }

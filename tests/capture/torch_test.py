@@ -333,6 +333,17 @@ class Gradients(unittest.TestCase):
             compiled(leaf, x)
 
 
+class EmptyTensors(unittest.TestCase):
+    def test_they_can_be_resized(self):
+        for make in (lambda x: x.new(), lambda x: torch.empty(0), lambda x: x[:0].clone() > 0, lambda x: x.new_zeros(3, 0).t()):
+            compiled = wick.compile(make)
+            for _ in range(2):
+                x = torch.ones(3)
+                made, expected = compiled(x), make(x)
+                self.assertEqual((made.shape, made.dtype, made.stride()), (expected.shape, expected.dtype, expected.stride()))
+                self.assertEqual(made.resize_(2, 2).fill_(1).tolist(), expected.resize_(2, 2).fill_(1).tolist())
+
+
 class Distributions(unittest.TestCase):
     """torch.distributions checks its arguments, and makes objects with lazy properties."""
 
