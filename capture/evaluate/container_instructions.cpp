@@ -1,6 +1,8 @@
 // Instructions that build, unpack, iterate over and match containers.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "capture/bytecode/decode.h"
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
@@ -10,6 +12,7 @@
 #include "capture/values/constant.h"
 #include "capture/values/dict.h"
 #include "capture/values/instance.h"
+#include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
 #include "capture/values/size.h"
