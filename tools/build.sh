@@ -24,8 +24,11 @@ missing=$((needed * 1000 - ${used:-0} - $(megabytes_free)))
 bazel build "$@" && exit 0
 # The cause once more at the end, where a reader looks for it.
 log=$(bazel info command_log 2>/dev/null)
-[ -z "$log" ] || grep -E 'error: |undefined reference|ld: ' "$log" | head -20 >&2
-if [ "$(megabytes_free)" -lt 100 ] || { [ -n "$log" ] && grep -q 'No space left' "$log"; }; then
+errors=$([ -z "$log" ] || grep -E 'error: |undefined reference|ld: ' "$log" | head -20)
+[ -z "$errors" ] || echo "$errors" >&2
+# A compiler that cannot write its output may say nothing, and removes it.
+if [ "$(megabytes_free)" -lt 100 ] || { [ -n "$log" ] && grep -q 'No space left' "$log"; } ||
+  { [ "$missing" -gt 0 ] && [ -z "$errors" ]; }; then
   fail "the disk is full: $(megabytes_free) MB are free in $base, and a build takes about $needed GB; make room and call again"
 fi
 memory=$(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo)
