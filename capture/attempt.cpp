@@ -471,6 +471,7 @@ std::unique_ptr<Entry> captureFrame(const World& world, FrameView frame, OpenSiz
           continue;
         }
         // The symbols of the next attempt are others.
+        settings.guesses_all = false;
         settings.hints = history.hints;
         settings.asks_all = settings.guesses && settings.hints.empty();
         for (const auto& [place, symbol] : entry->size_symbols) settings.closed.insert(place);

@@ -38,16 +38,17 @@ struct Entry {
   int break_line = 0;
   bool raises = false;  // the graph ended because the program raises an exception
   int64_t hits = 0;
-  bool guesses_all =
-      false;             // the sizes that elements decide are those of the call that was captured
-  bool expects = false;  // the graph tells when a branch raises that it supposes not to raise
+  // The sizes that elements decide are supposed to be those of the call that was captured.
+  bool guesses_all = false;
+  // Some branches are supposed not to raise; the graph tells when one does.
+  bool expects = false;
   // The open sizes. With `checks_sizes` each new combination of them is evaluated before it runs: a
   // graph that writes must not fail on its way.
   std::map<SizePlace, int> size_symbols;
   bool checks_sizes = false;
   std::set<std::vector<int64_t>> checked_sizes;
 
-  // Returns whether guesses about sizes are wrong too often for the entry to be worth it.
+  // Returns whether guesses about sizes and branches are wrong too often for the entry to be worth it.
   bool isOftenWrong() const {
     const int64_t wrong = graph ? graph->numWrongGuesses() : 0;
     return wrong > 0 && 4 * wrong > hits;

@@ -58,9 +58,9 @@ class Sides {
         grad_mode_(capture_.recording->gradMode()),
         autocast_(capture_.recording->autocast()),
         last_(capture_.sides_since) {
-    constexpr int kMaxDepth = 32, kMostSides = 512;
+    constexpr int kMaxDepth = 32, kMostBranches = 512;
     if (capture_.open_branches.size() >= kMaxDepth) breakGraph("branches are nested too deeply");
-    if (++capture_.num_branches > kMostSides) breakGraph("too many branches");
+    if (++capture_.num_branches > kMostBranches) breakGraph("too many branches");
     const OpenBranch own{&frame, branch_, iteratorOn(frame)};
     if (std::ranges::find(capture_.open_branches, own) != capture_.open_branches.end()) {
       breakGraph("a loop that the value of a tensor ends from within");

@@ -232,7 +232,7 @@ def new(self, *args):
     """A tensor of the same dtype and device: of these sizes and not initialized, or of the elements of a sequence."""
     if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
         if isinstance(args[0], _C.Tensor):
-            raise TypeError("new: expected sizes or a sequence of numbers, got a tensor; detach() gives another name for its memory")
+            raise TypeError("new: expected sizes or a sequence of numbers, got a tensor; use detach() for a tensor on the same memory")
         return self.new_tensor(args[0])
     if not args:
         return self.new_empty((0,))
