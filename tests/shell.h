@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -26,10 +27,19 @@ struct Outcome {
   std::string text;  // standard output and error
 };
 
+// Runs a command. On a full disk its output may be missing, so the text says that the disk is full.
 inline Outcome run(const std::string& command) {
   const std::string output = testing::TempDir() + "/output_" + std::to_string(getpid());
   const int status = std::system((command + " >" + output + " 2>&1").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readText(output)};
+  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, readText(output)};
+  std::error_code unknown;
+  const auto space = std::filesystem::space(testing::TempDir(), unknown);
+  if (outcome.code != 0 && !unknown && space.available < (std::uintmax_t{1} << 28)) {
+    outcome.text += "\n(the disk of " + testing::TempDir() +
+                    " is full, or nearly so: " + std::to_string(space.available >> 20) +
+                    " MB are left)\n";
+  }
+  return outcome;
 }
 
 inline bool isHere(const std::string& program) {
