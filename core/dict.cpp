@@ -1,6 +1,7 @@
 // Entries stand in the order of their insertion; an index of their positions finds a key by its
 // hash, as Python's dicts do it.
 #include <algorithm>
+#include <bit>
 
 #include "core/error.h"
 #include "core/ivalue.h"
@@ -12,21 +13,28 @@ namespace wick {
 
 namespace {
 
-// A slot of the index holds a position and two bits of the hash, so that most entries with other keys
-// need not be looked at: in large dicts each look waits for memory.
+// A slot of the index holds a position, and above it as many bits of the hash as there is room for, so that hardly an entry
+// with another key is looked at: in large dicts each look waits for memory.
 constexpr uint32_t kFree = UINT32_MAX;
-constexpr int kPositionBits = 30;
-constexpr uint32_t kPositions = (uint32_t{1} << kPositionBits) - 1;
+constexpr int kMaxPositionBits = 30;
 
-uint32_t hashBits(uint64_t hash) {
-  return static_cast<uint32_t>(hash >> 62) << kPositionBits;
-}
-bool mayHold(uint32_t slot, uint64_t hash) {
-  return (slot & ~kPositions) == hashBits(hash);
-}
+// How the slots of an index of this size are divided. At most half of them are used, and at most as many entries were taken
+// out, so a position is less than the number of slots, and no slot in use is kFree.
+struct Slots {
+  explicit Slots(size_t size) : bits(std::min<int>(std::bit_width(size), kMaxPositionBits)) {}
+  size_t position(uint32_t slot) const { return slot & ((uint32_t{1} << bits) - 1); }
+  uint32_t make(size_t position, uint64_t hash) const {
+    return static_cast<uint32_t>(position) | (static_cast<uint32_t>(hash >> 32) >> bits << bits);
+  }
+  bool mayHold(uint32_t slot, uint64_t hash) const {
+    return (slot ^ static_cast<uint32_t>(hash >> 32)) >> bits == 0;
+  }
+  int bits;  // of a position
+};
 
 constexpr size_t kFewEntries = 8;
-constexpr size_t kMaxEntries = kPositions;  // the last position stands for a free slot
+constexpr size_t kMaxEntries =
+    (size_t{1} << kMaxPositionBits) - 1;  // the last position would be that of kFree
 
 bool sameKey(const IValue& a, const IValue& b) {
   if (a.tag() == b.tag()) {
@@ -40,7 +48,7 @@ bool sameKey(const IValue& a, const IValue& b) {
 
 uint64_t DictObject::hashOf(const IValue& key) {
   const uint64_t hash =
-      key.isInt() ? keyedHash(static_cast<uint64_t>(key.rawInt())) : key.keyHash();
+      key.isInt() ? keyedHashOfNeighbour(static_cast<uint64_t>(key.rawInt())) : key.keyHash();
   return hash == kTaken ? 1 : hash;
 }
 
@@ -52,10 +60,11 @@ size_t DictObject::locate(const IValue& key, uint64_t hash) const {
     }
     return kNowhere;
   }
+  const Slots slots(index_.size());
   const size_t mask = index_.size() - 1;
   for (size_t slot = hash & mask; index_[slot] != kFree; slot = (slot + 1) & mask) {
-    if (!mayHold(index_[slot], hash)) continue;
-    const size_t position = index_[slot] & kPositions;
+    if (!slots.mayHold(index_[slot], hash)) continue;
+    const size_t position = slots.position(index_[slot]);
     const Entry& entry = entries_[position];
     if (entry.hash == hash && sameKey(entry.key, key)) return position;
   }
@@ -66,18 +75,19 @@ void DictObject::insertSlot(size_t entry) {
   const size_t mask = index_.size() - 1;
   size_t slot = entries_[entry].hash & mask;
   while (index_[slot] != kFree) slot = (slot + 1) & mask;
-  index_[slot] = static_cast<uint32_t>(entry) | hashBits(entries_[entry].hash);
+  index_[slot] = Slots(index_.size()).make(entry, entries_[entry].hash);
 }
 
 // Closes the gap: what stands behind it moves up, unless it would then stand before where its hash
 // points.
 void DictObject::eraseSlot(size_t entry) {
   if (index_.empty()) return;
+  const Slots slots(index_.size());
   const size_t mask = index_.size() - 1;
   size_t gap = entries_[entry].hash & mask;
-  while ((index_[gap] & kPositions) != entry) gap = (gap + 1) & mask;
+  while (slots.position(index_[gap]) != entry) gap = (gap + 1) & mask;
   for (size_t slot = (gap + 1) & mask; index_[slot] != kFree; slot = (slot + 1) & mask) {
-    const size_t home = entries_[index_[slot] & kPositions].hash & mask;
+    const size_t home = entries_[slots.position(index_[slot])].hash & mask;
     if (((slot - home) & mask) >= ((slot - gap) & mask)) {
       index_[gap] = index_[slot];
       gap = slot;

@@ -40,6 +40,12 @@ inline uint64_t keyedHash(uint64_t word) {
   return detail::foldProduct(detail::foldProduct(word ^ key.words[0], key.words[1]) ^ key.words[2],
                              key.words[3]);
 }
+// Returns the hash of an integer that is a key of a table: eight neighbours (multiples of eight and the numbers behind them)
+// differ in their lowest three bits, so that they lie side by side in a table, and in their highest three.
+inline uint64_t keyedHashOfNeighbour(uint64_t word) {
+  const uint64_t low = word & 7;
+  return keyedHash(word >> 3) ^ low ^ (low << 61);
+}
 // Of a sequence: seed is the hash of what stands before `word`.
 inline uint64_t keyedHash(uint64_t seed, uint64_t word) {
   const HashKey& key = HashKey::get();

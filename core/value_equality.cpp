@@ -176,7 +176,7 @@ struct PlainMixer {
 // What tables use.
 struct KeyedMixer {
   static size_t mix(size_t seed, size_t value) { return keyedHash(seed, value); }
-  static size_t word(int64_t value) { return keyedHash(static_cast<uint64_t>(value)); }
+  static size_t word(int64_t value) { return keyedHashOfNeighbour(static_cast<uint64_t>(value)); }
   static size_t real(double value) { return keyedHash(std::hash<double>()(value)); }
   static size_t text(const std::string& value) { return keyedHash(std::string_view(value)); }
 };
