@@ -57,7 +57,8 @@ def _precompiled_header_impl(ctx):
                 feature_configuration = features,
                 action_name = CPP_COMPILE_ACTION_NAME,
             ),
-            arguments = ["-x", "c++-header"] + arguments,
+            # With -MD the form keeps the list of its headers, for -fpch-deps.
+            arguments = ["-x", "c++-header", "-MD", "-MF", "/dev/null"] + arguments,
             inputs = depset(
                 [ctx.file.header] + ctx.files.included,
                 transitive = [context.headers, toolchain.all_files],
@@ -70,8 +71,11 @@ def _precompiled_header_impl(ctx):
             ),
         )
 
-    # A file that takes none of the forms reads the header as text, and with it the ones that it includes.
-    own = cc_common.create_compilation_context(headers = depset(outputs + ctx.files.included))
+    # A file that takes none of the forms reads the header as text, and with it the ones that it includes. One that takes a
+    # form names all of these in its list of dependencies (-fpch-deps), so that it is compiled again when one of them changes.
+    own = cc_common.create_compilation_context(
+        headers = depset(outputs + [ctx.file.header] + ctx.files.included, transitive = [context.headers]),
+    )
     return [
         DefaultInfo(files = depset(outputs)),
         CcInfo(compilation_context = own),
@@ -113,7 +117,7 @@ def _with_header(arguments):
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({
         "//core:clang": [],  # which takes no header of GCC's
-        "//conditions:default": ["-include", "precompiled/use/%s.h" % name],
+        "//conditions:default": ["-fpch-deps", "-include", "precompiled/use/%s.h" % name],
     })
     result["deps"] = arguments.get("deps", []) + select({
         "//core:clang": [],

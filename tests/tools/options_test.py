@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Files with options of optimization of their own say so by a macro: GCC would take those of a precompiled header
-instead (tools/options.bzl)."""
-import os, re, unittest
+instead (tools/options.bzl). Files that take a precompiled header depend on the headers in it (precompiled/precompiled.bzl)."""
+import glob, os, re, unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OPTIMIZES = re.compile(r"^-(O\d|f(?!sanitize|profile).*)$")
@@ -35,6 +35,15 @@ class Options(unittest.TestCase):
         self.assertEqual(faults("build --per_file_copt=a\\.cpp$@-O3,-fno-trapping-math"), [1])
         self.assertEqual(faults("build --per_file_copt=a\\.cpp$@-O3,-DWICK_OPTIMIZED=loops"), [])
         self.assertEqual(faults("build --per_file_copt=a\\.cpp$@-Os"), [])
+
+    def test_files_depend_on_what_is_precompiled(self):
+        built = os.path.join(ROOT, "bazel-bin")
+        lists = glob.glob(f"{built}/runtime/_objs/*/*.d") + glob.glob(f"{built}/tests/core/_objs/core_test/*.d")
+        if not lists:
+            self.skipTest("nothing is built")
+        for path in lists:
+            with open(path, encoding="utf-8") as f:
+                self.assertIn(" ir/operator.h", f.read(), path)
 
 
 if __name__ == "__main__":
