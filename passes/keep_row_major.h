@@ -9,7 +9,7 @@ namespace wick {
 
 // Convolutions that fuseEpilogues() made give their results in channels-last order. This keeps that from programs:
 // where nobody writes, view becomes reshape, which copies elements that lie in another order; layers whose strides matter
-// to anything else (as_strided, views that are written to) get an aten::contiguous behind them. Returns how many did. Linear.
+// to anything else (as_strided, views that are written to, view of a permuted result, which may have to raise) get an aten::contiguous behind them. Returns how many did. Linear.
 size_t keepRowMajor(Graph& graph);
 
 }  // namespace wick

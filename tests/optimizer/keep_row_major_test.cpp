@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "runtime/inference.h"
 #include "runtime/module_builder.h"
@@ -56,6 +58,47 @@ TEST(KeepRowMajor, PreparedModulesViewWhatConvolutionsGive) {
       const Tensor a = got.to(DType::Double).contiguous(), b = want.to(DType::Double).contiguous();
       for (int64_t i = 0; i < a.numel(); ++i) {
         ASSERT_NEAR(a.data<double>()[i], b.data<double>()[i], 1e-4) << body << i;
+      }
+    }
+  }
+}
+
+// Where the program's own view has no strides, the prepared one has none either.
+TEST(KeepRowMajor, PreparedModulesRaiseWhereThereIsNoView) {
+  for (const auto& [body, raises] : std::vector<std::pair<const char*, bool>>{
+           {"    return y.permute(0, 2, 3, 1).view(2, -1)\n", true},
+           {"    return (y.transpose(1, 2) * 2).view([-1])\n", true},
+           {"    return y[:, 1:3].view(-1)\n", true},
+           {"    return y[0].view(-1)\n", false},
+           {"    return y[1:2, 1:3].view(-1)\n", false},
+           {"    return y.chunk(2, 1)[0].view(2, -1)\n", false},
+           {"    return y.chunk(2, 1)[0].view(-1)\n", true},
+           {"    return y.permute(0, 2, 3, 1).contiguous().view(-1)\n", false},
+           {"    for i in range(2):\n        y = y.transpose(2, 3)\n    return y.view(-1)\n",
+            false},
+           {"    for i in range(3):\n        y = y.transpose(2, 3)\n    return y.view(-1)\n", true},
+           {"    if y.size(0) == 2:\n        y = y.transpose(1, 3)\n    return y.view(2, -1)\n",
+            true},
+       }) {
+    ModuleBuilder builder("Net");
+    builder.registerParameter("w", waves({4, 3, 3, 3}));
+    builder.define(fmt::format(
+        "def forward(self, x):\n    y = torch.relu(torch.conv2d(x, self.w, None, 1, 1))\n{}",
+        body));
+    const Module module = builder.build().eval();
+    const Tensor x = waves({2, 3, 6, 5});
+    const PreparedMethod prepared = optimizeForInference(module);
+    for (int run = 0; run < 3; ++run) {
+      if (raises) {
+        EXPECT_THROW(module({x}), RuntimeError) << body;
+        EXPECT_THROW(prepared({x}), RuntimeError) << body;
+        continue;
+      }
+      const Tensor want = module({x}).toTensor().detach();
+      const Tensor got = prepared({x}).toTensor();
+      ASSERT_EQ(got.describe(), want.describe()) << body;
+      for (int64_t i = 0; i < got.numel(); ++i) {
+        ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4) << body << i;
       }
     }
   }
