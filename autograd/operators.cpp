@@ -127,6 +127,8 @@ constexpr OperatorRecord kOperatorsRecords[] = {
     {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(retainsGradient), kNotDifferentiable},
     {"aten::is_leaf(Tensor self) -> bool", WICK_KERNEL(isLeaf),
      kNotDifferentiable | kNondeterministic},
+    {"prim::requires_grad(Tensor a) -> bool", WICK_KERNEL(requiresGradient),
+     kNotDifferentiable | kAnyKind},
     {"aten::output_nr(Tensor self) -> int",
      WICK_LAMBDA([](const Tensor& t) { return static_cast<int64_t>(gradientEdge(t).index); }),
      kNotDifferentiable},

@@ -47,6 +47,11 @@ inline bool recordsGradients() {
   return threadContext().grad_enabled && gradientsInUse();
 }
 
+// Whether a call on this thread that makes a view notes what it is a view of: a write to either may bring the first gradient.
+inline bool notesViews() {
+  return threadContext().grad_enabled || gradientsInUse();
+}
+
 // Switches gradients off for a scope in which an operator that was recorded computes its results.
 // Unlike views that a program makes without gradients, those made here may be written to later:
 // they are no concern of the program.

@@ -72,7 +72,7 @@ enum OperatorFlags : uint32_t {
                                 // PyTorch writes it, does not say so
   kChangesMetadata = 1 << 7,    // what it writes gets other sizes, strides, memory or history too
   kRefusesPartialOverlap = 1 << 8,  // raises when an argument shares a part of the memory it writes
-    kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
+  kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
   kChangesHistory = 1 << 10,        // writes no element, but where the tensor comes from
 
 };
@@ -143,7 +143,8 @@ class Operator {
   // What call() does below the layers of the thread (ir/call_layer.h).
   void callBelowLayers(IValue* args, size_t num_args, IValue* results, size_t num_results,
                        uint64_t borrowed) const {
-    if (gradientsInUse() && concernsGradients(args, num_args)) [[unlikely]] {
+    if ((makes_views_ ? notesViews() : gradientsInUse()) && concernsGradients(args, num_args))
+        [[unlikely]] {
       record(args, num_args, results, num_results, borrowed);
     } else {
       callKernel(args, num_args, results, num_results, borrowed);

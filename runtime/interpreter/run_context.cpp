@@ -91,7 +91,7 @@ bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* argumen
   for (size_t i = 0; i < count; ++i) add(arguments[i], i >= 64 || (written >> i & 1) != 0);
   if (elements_ < kManyElements) return false;
   if (has_history_ && recordsGradients()) return false;
-  if (gradientsInUse() && op && op->makesViews()) return false;  // which notes what it is a view of
+  if (notesViews() && op && op->makesViews()) return false;  // which notes what it is a view of
   if (std::ranges::any_of(accesses_, [](const Access& a) { return !a.memory; })) return false;
   // Whatever else writes to an argument may give it another shape, or is a container's operator.
   const bool only_elements = written == 0 || (op && op->form() == Operator::Form::Inplace);

@@ -45,6 +45,24 @@ TEST(CliTest, RunsOnLazyTensors) {
   EXPECT_THAT(wrong.err, HasSubstr("cannot be on meta"));
 }
 
+// The first gradient of a process reaches views that were made before.
+TEST(CliTest, GradientsBeginBehindAView) {
+  const std::string text =
+      "def main():\n"
+      "    base = torch.zeros([3])\n"
+      "    view = base[:2]\n"
+      "    p = torch.tensor([1., 2., 3.], requires_grad=True)\n"
+      "    base.add_(p)\n"
+      "    wants = view.requires_grad\n"
+      "    view.sum().backward()\n"
+      "    return p.grad, wants\n";
+  for (const char* level : {"0", "1", "stress"}) {
+    const Outcome o = runScript(text, {"--grad", "--optimize", level});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_THAT(o.out, AllOf(HasSubstr("[1., 1., 0.]"), HasSubstr("1: True"))) << level;
+  }
+}
+
 TEST(CliTest, PreparedMethodsGiveTheSameResult) {
   const std::string plain = temporary("plain.npy"), prepared = temporary("prepared.npy");
   ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", plain}).code, 0);

@@ -279,8 +279,6 @@ const OperatorRecord kPrimTensorsRecords[] = {
     {"prim::device(Tensor a) -> Device",
      WICK_LAMBDA([](const Tensor& t) -> Device { return t.device(); }), kAnyKind},
     {"prim::layout(Tensor a) -> Layout", WICK_LAMBDA([](const Tensor&) { return I{0}; })},
-    {"prim::requires_grad(Tensor a) -> bool",
-     WICK_LAMBDA([](const Tensor& t) { return t.requiresGrad(); }), kAnyKind},
     {"prim::name(Tensor a) -> str?", WICK_LAMBDA([](const Tensor&) { return IValue(); }), kAnyKind},
     {"prim::data(Tensor(a) a) -> Tensor(a)",
      WICK_LAMBDA([](const Tensor& t) { return t.detach(); }), kAnyKind},
