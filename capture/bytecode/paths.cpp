@@ -114,6 +114,22 @@ bool alwaysRaises(const DecodedCode& code, int from) {
   return raises;
 }
 
+std::vector<int> instructionsBetween(const DecodedCode& code, int from, int to, int except) {
+  const int end = static_cast<int>(code.instructions.size());
+  std::vector<bool> seen(code.instructions.size());
+  std::vector<int> open{from}, found;
+  while (!open.empty()) {
+    const int at = open.back();
+    open.pop_back();
+    if (at == except || at >= end) return {};
+    if (at == to || seen[static_cast<size_t>(at)]) continue;
+    seen[static_cast<size_t>(at)] = true;
+    found.push_back(at);
+    forEachNext(code, at, [&](int next) { open.push_back(next); });
+  }
+  return found;
+}
+
 bool readsLocal(const DecodedCode& code, int from, int slot) {
   const int end = static_cast<int>(code.instructions.size());
   std::vector<bool> seen(code.instructions.size());

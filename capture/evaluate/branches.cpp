@@ -10,6 +10,7 @@
 #include "capture/bytecode/paths.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/frame.h"
+#include "capture/values/constant.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
 #include "capture/values/tensor.h"
@@ -47,6 +48,31 @@ const Variable* iteratorOn(const EvalFrame& frame) {
   return found == frame.stack.rend() ? nullptr : *found;
 }
 
+bool isInt(const Variable* v) {
+  const auto* const constant = dynamic_cast<const ConstantVariable*>(v);
+  return constant && PyLong_CheckExact(constant->constant());
+}
+
+// Returns whether an iteration of a loop changed a local that is an int, so that the loop may end without a tensor.
+bool countsOn(const std::vector<Variable*>& before, const std::vector<Variable*>& now) {
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (!isInt(before[i]) || !isInt(now[i])) continue;
+    const int same = PyObject_RichCompareBool(before[i]->constant(), now[i]->constant(), Py_EQ);
+    if (same < 0) throw PythonError();
+    if (same == 0) return true;
+  }
+  return false;
+}
+
+// Returns whether the body of a loop takes an int from one iteration to the next.
+bool countsInBody(const EvalFrame& frame, int begin, const std::vector<int>& body) {
+  return std::ranges::any_of(body, [&](int at) {
+    const Instruction& each = frame.code->instructions[static_cast<size_t>(at)];
+    return each.op == Op::STORE_FAST && isInt(frame.slots[each.arg]) &&
+           readsLocal(*frame.code, begin, static_cast<int>(each.arg));
+  });
+}
+
 // Evaluates parts of a frame whose effects nobody may see, apart from the tensors that they compute.
 class Sides {
  public:
@@ -61,11 +87,13 @@ class Sides {
     constexpr int kMaxDepth = 32, kMostBranches = 512;
     if (capture_.open_branches.size() >= kMaxDepth) breakGraph("branches are nested too deeply");
     if (++capture_.num_branches > kMostBranches) breakGraph("too many branches");
-    const OpenBranch own{&frame, branch_, iteratorOn(frame)};
-    if (std::ranges::find(capture_.open_branches, own) != capture_.open_branches.end()) {
+    OpenBranch own{&frame, branch_, iteratorOn(frame), frame.slots};
+    const auto before = std::find_if(capture_.open_branches.rbegin(), capture_.open_branches.rend(),
+                                     [&](const OpenBranch& o) { return o.isSameAs(own); });
+    if (before != capture_.open_branches.rend() && !countsOn(before->slots, own.slots)) {
       breakGraph("a loop that the value of a tensor ends from within");
     }
-    capture_.open_branches.push_back(own);
+    capture_.open_branches.push_back(std::move(own));
     capture_.sides_since = capture_.numVariables();
   }
   ~Sides() {
@@ -213,6 +241,75 @@ bool supposesNoException(EvalFrame& frame, TensorVariable& condition, BranchSide
   return true;
 }
 
+// A loop of which one instruction decides whether it goes on.
+struct TensorLoop {
+  int begin = 0, behind = 0;  // instructions that follow if it goes on, and if not
+  std::vector<int> body;      // instructions from `begin` to that one, without it
+};
+
+// Evaluates the body once more, for all iterations. It runs while the condition is `again`.
+void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again, const TensorLoop& loop) {
+  Capture& capture = frame.capture;
+  const int jump = frame.at;
+  const FrameContents start = contentsOf(frame);
+  Sides sides(frame);
+  // Locals that the body sets are tensors, and change with each iteration.
+  std::vector<size_t> carried;
+  std::vector<PyObject*> fakes;
+  for (const int i : loop.body) {
+    const Instruction& each = frame.code->instructions[static_cast<size_t>(i)];
+    if (each.op != Op::STORE_FAST || std::ranges::find(carried, each.arg) != carried.end())
+      continue;
+    Variable* const held = start.slots[each.arg];
+    auto* const tensor = held ? dynamic_cast<TensorVariable*>(capture.use(held)) : nullptr;
+    if (!tensor) continue;
+    carried.push_back(each.arg);
+    fakes.push_back(tensor->fake());
+  }
+  FrameContents inside = start;
+  const std::vector<Object> current =
+      capture.recording->beginLoop(condition.fake(), again, fakes, capture.root_step);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    inside.slots[carried[i]] = joinedResult(capture, current[i]);
+  }
+  FrameContents after = sides.run(inside, {loop.begin, false}, jump);
+  sides.goBack();
+  if (after.returned || after.stack.size() != start.stack.size() + 1) {
+    breakGraph("a loop that the value of a tensor ends from within");
+  }
+  auto* const next = dynamic_cast<TensorVariable*>(capture.use(after.stack.back()));
+  after.stack.pop_back();
+  if (!next || after.stack != start.stack) breakGraph(kReason);
+  std::vector<PyObject*> results;
+  for (size_t i = 0; i < after.slots.size(); ++i) {
+    const auto at = std::ranges::find(carried, i);
+    if (at == carried.end()) {
+      if (after.slots[i] == start.slots[i]) continue;
+      Joining same(capture);
+      if (same.canJoin(after.slots[i], start.slots[i]) && same.pairs().empty()) continue;
+      // Set anew by each iteration before it is read, and not read after the loop.
+      if (showsLocals(*frame.code) || readsLocal(*frame.code, jump, static_cast<int>(i))) {
+        breakGraph(
+            fmt::format("a loop on the value of a tensor that changes '{}', which is no tensor",
+                        PyUnicode_AsUTF8(frame.code->slots[i].name.get())));
+      }
+      after.slots[i] = nullptr;
+    }
+  }
+  for (const size_t each : carried) {
+    auto* const tensor =
+        after.slots[each] ? dynamic_cast<TensorVariable*>(capture.use(after.slots[each])) : nullptr;
+    if (!tensor) refuse(frame, each);
+    results.push_back(tensor->fake());
+  }
+  const std::vector<Object> ends = capture.recording->endLoop(next->fake(), results);
+  frame.slots = after.slots;
+  for (size_t i = 0; i < carried.size(); ++i)
+    frame.slots[carried[i]] = joinedResult(capture, ends[i]);
+  frame.stack = start.stack;
+  frame.next = loop.behind;
+}
+
 }  // namespace
 
 void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,
@@ -222,6 +319,13 @@ void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_t
   const int end = static_cast<int>(frame.code->instructions.size());
   const int meeting = meetingPoint(*frame.code, frame.at);
   if (meeting < 0) breakGraph(kReason);
+  for (const bool again : {true, false}) {
+    const BranchSide body = again ? if_true : if_false, behind = again ? if_false : if_true;
+    if (body.pops || behind.pops) break;
+    const std::vector<int> inside = instructionsBetween(*frame.code, body.at, frame.at, meeting);
+    if (inside.empty() || countsInBody(frame, body.at, inside)) continue;
+    return loopOnTensor(frame, condition, again, {body.at, behind.at, inside});
+  }
   const FrameContents start = contentsOf(frame);
   Sides sides(frame);
   capture.recording->beginBranch(condition.fake(), capture.root_step);
@@ -264,68 +368,6 @@ void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_t
   if (!first.returned) return;
   frame.value = joining.joined(first.value, second.value);
   frame.status = EvalFrame::Status::kReturned;
-}
-
-void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again) {
-  Capture& capture = frame.capture;
-  const int jump = frame.at, begin = frame.instruction().target;
-  const FrameContents start = contentsOf(frame);
-  Sides sides(frame);
-  // Locals that the body sets are tensors, and change with each iteration.
-  std::vector<size_t> carried;
-  std::vector<PyObject*> fakes;
-  for (int i = begin; i < jump; ++i) {
-    const Instruction& each = frame.code->instructions[static_cast<size_t>(i)];
-    if (each.op != Op::STORE_FAST || std::ranges::find(carried, each.arg) != carried.end())
-      continue;
-    Variable* const held = start.slots[each.arg];
-    auto* const tensor = held ? dynamic_cast<TensorVariable*>(capture.use(held)) : nullptr;
-    if (!tensor) continue;
-    carried.push_back(each.arg);
-    fakes.push_back(tensor->fake());
-  }
-  FrameContents inside = start;
-  const std::vector<Object> current =
-      capture.recording->beginLoop(condition.fake(), again, fakes, capture.root_step);
-  for (size_t i = 0; i < carried.size(); ++i) {
-    inside.slots[carried[i]] = joinedResult(capture, current[i]);
-  }
-  FrameContents after = sides.run(inside, {begin, false}, jump);
-  sides.goBack();
-  if (after.returned || after.stack.size() != start.stack.size() + 1) {
-    breakGraph("a loop that the value of a tensor ends from within");
-  }
-  auto* const next = dynamic_cast<TensorVariable*>(capture.use(after.stack.back()));
-  after.stack.pop_back();
-  if (!next || after.stack != start.stack) breakGraph(kReason);
-  std::vector<PyObject*> results;
-  for (size_t i = 0; i < after.slots.size(); ++i) {
-    const auto at = std::ranges::find(carried, i);
-    if (at == carried.end()) {
-      if (after.slots[i] == start.slots[i]) continue;
-      Joining same(capture);
-      if (same.canJoin(after.slots[i], start.slots[i]) && same.pairs().empty()) continue;
-      // Set anew by each iteration before it is read, and not read after the loop.
-      if (showsLocals(*frame.code) || readsLocal(*frame.code, jump, static_cast<int>(i))) {
-        breakGraph(
-            fmt::format("a loop on the value of a tensor that changes '{}', which is no tensor",
-                        PyUnicode_AsUTF8(frame.code->slots[i].name.get())));
-      }
-      after.slots[i] = nullptr;
-    }
-  }
-  for (const size_t each : carried) {
-    auto* const tensor =
-        after.slots[each] ? dynamic_cast<TensorVariable*>(capture.use(after.slots[each])) : nullptr;
-    if (!tensor) refuse(frame, each);
-    results.push_back(tensor->fake());
-  }
-  const std::vector<Object> ends = capture.recording->endLoop(next->fake(), results);
-  frame.slots = after.slots;
-  for (size_t i = 0; i < carried.size(); ++i)
-    frame.slots[carried[i]] = joinedResult(capture, ends[i]);
-  frame.stack = start.stack;
-  frame.next = jump + 1;
 }
 
 }  // namespace wick::capture

@@ -14,14 +14,11 @@ struct BranchSide {
 };
 
 // Evaluates both sides of the instruction that runs up to where they meet, and goes on there. Supposes,
-// where the graph may, that a side that always raises an exception is not taken. Throws
+// where the graph may, that a side that always raises an exception is not taken. Where one side always comes back to the
+// instruction, it is the body of a loop; a loop that counts with an int is unrolled, each iteration as a side. Throws
 // GraphBreak where a side does more than compute tensors, or what they leave differs in more than
 // the elements of tensors.
 void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,
                     BranchSide if_false);
-
-// Does the same for a jump back to the begin of a loop's body, which runs again while the condition is
-// `again`. The body has been evaluated once.
-void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again);
 
 }  // namespace wick::capture

@@ -27,7 +27,10 @@ struct OpenBranch {
   const EvalFrame* frame = nullptr;
   int at = 0;                          // the instruction
   const Variable* iterator = nullptr;  // of the loop around it
-  bool operator==(const OpenBranch&) const = default;
+  std::vector<Variable*> slots;        // where it began
+  bool isSameAs(const OpenBranch& o) const {
+    return frame == o.frame && at == o.at && iterator == o.iterator;
+  }
 };
 
 // An exception that the evaluated program raised.

@@ -1,7 +1,6 @@
 // Instructions for values, variables, names and jumps.
 #include <fmt/format.h>
 
-#include "capture/bytecode/paths.h"
 #include "capture/evaluate/branches.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/instructions.h"
@@ -224,11 +223,7 @@ void popJumpIf(EvalFrame& f, uint32_t) {
     if (truthOf(f.capture, condition) == kWhen) f.jump();
     return;
   }
-  const int target = f.instruction().target;
-  if (target < f.at && meetingPoint(*f.code, f.at) == f.at + 1) {
-    return loopOnTensor(f, *tensor, kWhen);
-  }
-  const BranchSide jump{target}, next{f.at + 1};
+  const BranchSide jump{f.instruction().target}, next{f.at + 1};
   branchOnTensor(f, *tensor, kWhen ? jump : next, kWhen ? next : jump);
 }
 

@@ -484,13 +484,116 @@ class WhileLoops:
 
         self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), breaks=None)
 
-    def test_leaving_from_within_breaks(self):
+    def test_loops_that_count_are_unrolled(self):
+        def tensor_first(x):
+            steps = 0
+            while x.sum() > 1 and steps < 6:
+                x = x / 2
+                steps += 1
+            return x * 3
+
+        def number_first(x):
+            steps = 0
+            while steps < 6 and x.sum() > 1:
+                steps += 1
+                x = x / steps
+            return x * 3
+
+        def from_within(x):
+            left = 5
+            while True:
+                x = x / 2
+                left -= 1
+                if x.sum() < 1 or left == 0:
+                    break
+                x = x + 0.1
+            return x
+
+        def returns(x):
+            step = 0
+            while step < 4:
+                step += 1
+                if x.sum() > 50:
+                    return x - step
+                x = x * step
+            return x
+
+        given = [self.numbers(a, b) for a, b in ((100, 2), (1000, 2), (0.1, 0.2), (1, 1), (3, 2))]
+        for function in (tensor_first, number_first, from_within, returns):
+            with self.subTest(function=function.__name__):
+                self.check(function, *given)
+
+    def test_gradients_of_loops_that_count(self):
+        def f(x, w):
+            step = 0
+            while step < 5 and x.sum() < 50:
+                x = x * w + step
+                step += 1
+            return x * 2
+
+        compiled = wick.compile(f, fullgraph=True)
+        for start in (1, 10, 100):
+            results = []
+            for function in (f, compiled):
+                x, w = self.numbers(start, 2).requires_grad_(), self.numbers(1.5, 2).requires_grad_()
+                out = function(x, w)
+                out.sum().backward()
+                results.append((out.detach(), x.grad, w.grad))
+            self.same((results[0][0], results[0][1]), (results[1][0], results[1][1]))
+
+    def test_loops_that_count_too_far(self):
+        def f(x):
+            steps = 0
+            while x.sum() > 1 and steps < 100:
+                x = x / 1.5
+                steps += 1
+            return x * 3
+
+        self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), breaks=None)
+
+    def test_a_counter_within_an_iteration(self):
+        def f(x):
+            while x.sum() > 1:
+                for i in range(2):
+                    x = x / 2 - i
+                i = 5
+                x = x - i
+            return x + 0
+
+        self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2))
+        self.assertIn("prim::Loop", str(wick.compiler.explain(f)(self.numbers(100, 2)).graphs[0]))
+
+    def test_leaving_from_within(self):
+        def breaks(x):
+            while True:
+                x = x / 2
+                if x.sum() < 1:
+                    break
+                x = x - 0.1
+            return x * 3
+
+        def returns(x):
+            guess = x / 2
+            while True:
+                better = 0.5 * (guess + x / guess)
+                if (better - guess).abs().max() < 1e-5:
+                    return better
+                guess = better
+
+        for function in (breaks, returns):
+            with self.subTest(function=function.__name__):
+                self.check(function, self.numbers(100, 2), self.numbers(0.1, 0.2), self.numbers(9, 4))
+                self.assertIn("prim::Loop", str(wick.compiler.explain(function)(self.numbers(100, 2)).graphs[0]))
+
+    def test_leaving_in_two_places_breaks(self):
         def f(x):
             while True:
                 x = x / 2
                 if x.sum() < 1:
                     break
                 x = x - 0.1
+                if x.min() < 0.2:
+                    break
             return x
 
         self.check(f, self.numbers(100, 2), self.numbers(0.1, 0.2), breaks=None)
