@@ -241,7 +241,7 @@ bool supposesNoException(EvalFrame& frame, TensorVariable& condition, BranchSide
   return true;
 }
 
-// A loop of which one instruction decides whether it goes on.
+// A loop. One instruction decides whether it goes on.
 struct TensorLoop {
   int begin = 0, behind = 0;  // instructions that follow if it goes on, and if not
   std::vector<int> body;      // instructions from `begin` to that one, without it

@@ -14,8 +14,8 @@ struct BranchSide {
 };
 
 // Evaluates both sides of the instruction that runs up to where they meet, and goes on there. Supposes,
-// where the graph may, that a side that always raises an exception is not taken. Where one side always comes back to the
-// instruction, it is the body of a loop; a loop that counts with an int is unrolled, each iteration as a side. Throws
+// where the graph may, that a side that always raises an exception is not taken. A side that always comes back to the
+// instruction is the body of a loop; a loop that counts with an int is unrolled, each iteration as a side. Throws
 // GraphBreak where a side does more than compute tensors, or what they leave differs in more than
 // the elements of tensors.
 void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_true,

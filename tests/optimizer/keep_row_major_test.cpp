@@ -63,7 +63,7 @@ TEST(KeepRowMajor, PreparedModulesViewWhatConvolutionsGive) {
   }
 }
 
-// Where the program's own view has no strides, the prepared one has none either.
+// A prepared module has no view either.
 TEST(KeepRowMajor, PreparedModulesRaiseWhereThereIsNoView) {
   for (const auto& [body, raises] : std::vector<std::pair<const char*, bool>>{
            {"    return y.permute(0, 2, 3, 1).view(2, -1)\n", true},
