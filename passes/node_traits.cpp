@@ -215,6 +215,16 @@ Value* replaceByConstant(Node* node, IValue value) {
   return constant->output();
 }
 
+bool makesLeaf(const Node* n) {
+  const Operator* const op = n->maybeOperator();
+  if (!op) return false;
+  const std::vector<Argument>& arguments = op->schema().arguments();
+  const auto found = std::ranges::find(arguments, "requires_grad", &Argument::name);
+  if (found == arguments.end()) return false;
+  const auto index = static_cast<size_t>(found - arguments.begin());
+  return index >= n->inputs().size() || constantBool(n->input(index)) != std::optional<bool>(false);
+}
+
 std::optional<IValue> answerFromType(const Node* n) {
   static const Symbol kDtype = Symbol::prim("dtype");
   static const Symbol kDevice = Symbol::prim("device");

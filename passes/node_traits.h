@@ -70,6 +70,10 @@ size_t hashAttributes(const Node* node, ConstantHashes* known = nullptr);
 std::optional<bool> constantBool(const Value* v);
 std::optional<int64_t> constantInt(const Value* v);
 
+// Whether the node may make a tensor require a gradient although no input does: its argument `requires_grad` is not a
+// constant False.
+bool makesLeaf(const Node* node);
+
 // What the static type of a tensor says to a node that asks for its dtype, device, rank and the
 // like; nullopt for other nodes.
 std::optional<IValue> answerFromType(const Node* node);

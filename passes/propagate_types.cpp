@@ -93,6 +93,9 @@ class Propagator {
       std::optional<IValue> c = constantOf(n->output());
       bool requires_grad = c && c->isTensor() && c->toTensor().requiresGrad();
       without_gradients_ = without_gradients_ && !requires_grad;
+    } else if (n->kind() == prim::CallFunction || n->kind() == prim::CallMethod ||
+               n->kind() == prim::fork || makesLeaf(n)) {
+      without_gradients_ = false;
     }
     if (!changesMetadata(n)) return;
     without_gradients_ = false;

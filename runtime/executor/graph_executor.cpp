@@ -7,6 +7,7 @@
 #include "ir/depth.h"
 #include "passes/constant_propagation.h"
 #include "passes/guard_nodes.h"
+#include "passes/node_traits.h"
 #include "passes/peephole.h"
 #include "passes/pipeline.h"
 #include "passes/propagate_types.h"
@@ -57,11 +58,10 @@ bool requiresGradient(const IValue& value, std::unordered_set<const RefCounted*>
 
 // Whether the graph marks tensors as requiring gradients, or asks for gradients.
 bool beginsGradients(const Block* block) {
-  static const std::unordered_set<Symbol> kKinds = {Symbol::aten("requires_grad_"),
-                                                    Symbol::aten("grad"), Symbol::aten("backward"),
+  static const std::unordered_set<Symbol> kKinds = {Symbol::aten("grad"), Symbol::aten("backward"),
                                                     Symbol::aten("retain_grad")};
   for (const Node* node : block->nodes()) {
-    if (kKinds.count(node->kind()) != 0) return true;
+    if (kKinds.count(node->kind()) != 0 || makesLeaf(node)) return true;
     for (const Block* inner : node->blocks()) {
       if (beginsGradients(inner)) return true;
     }
