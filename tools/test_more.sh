@@ -141,7 +141,9 @@ step_chroot() {
   chroot "$chroot_folder" id wick >/dev/null 2>&1 || chroot "$chroot_folder" useradd -m -s /bin/bash wick
   local home
   for home in root home/wick; do
-    rm -rf "$chroot_folder/$home/wick"
+    # An earlier run left outputs, and perhaps Bazel's server.
+    chroot "$chroot_folder" su - "$(basename "$home")" -c 'cd ~/wick 2>/dev/null && bazel shutdown' >/dev/null 2>&1
+    rm -rf "$chroot_folder/$home"/{wick,.cache/bazel}
     git clone -q "$root" "$chroot_folder/$home/wick" || return 1
   done
   chroot "$chroot_folder" chown -R wick: /home/wick
