@@ -109,6 +109,12 @@ class Recording {
   virtual Object constantOf(PyObject* fake) = 0;
   // Returns the expression of the only element of a tensor of ints; nothing for other tensors.
   virtual std::optional<SizeExpression> elementOf(PyObject* fake) = 0;
+  // Returns the class of the number that the element of a tensor without dimensions is, borrowed; null
+  // for other tensors.
+  virtual PyTypeObject* numberType(PyObject* fake) const = 0;
+  // Returns whether a tensor is a number where it stands in a subscript of a tensor: an integer without dimensions. Bytes and
+  // booleans are masks.
+  virtual bool isIndexNumber(PyObject* fake) const = 0;
   virtual bool isFake(PyObject* object) const = 0;
   // Returns the class that the program sees of a tensor that the graph computes, borrowed.
   virtual PyTypeObject* typeOf(PyObject* fake) const = 0;

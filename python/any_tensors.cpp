@@ -62,6 +62,8 @@ class AnyRecording : public Recording {
   std::optional<capture::SizeExpression> elementOf(PyObject* fake) override {
     return inner().elementOf(fake);
   }
+  PyTypeObject* numberType(PyObject* fake) const override { return inner().numberType(fake); }
+  bool isIndexNumber(PyObject* fake) const override { return inner().isIndexNumber(fake); }
   bool isFake(PyObject* object) const override { return inner_ && inner_->isFake(object); }
   PyTypeObject* typeOf(PyObject* fake) const override { return inner().typeOf(fake); }
   Object call(PyObject* function, const std::vector<PyObject*>& arguments,

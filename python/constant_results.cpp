@@ -23,6 +23,7 @@ class Constants {
   // Returns nothing for a value that is not constant.
   std::optional<IValue> compute(const Value* value) {
     if (const auto known = values_.find(value); known != values_.end()) return known->second;
+    if (!unknown_.insert(value).second) return std::nullopt;
     const Node* const node = value->node();
     if (++num_nodes_ > kMostNodes || !isSmall(value)) return std::nullopt;
     if (node->kind() == prim::Constant) return keep(value, constantOf(value));
@@ -93,6 +94,8 @@ class Constants {
 
   tracing::Tracer& tracer_;
   std::unordered_map<const Value*, IValue> values_;
+  std::unordered_set<const Value*>
+      unknown_;  // was asked for, and is no constant unless it is in values_
   std::unordered_set<const Storage*> memory_;
   size_t num_nodes_ = 0;
 };

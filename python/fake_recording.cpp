@@ -308,6 +308,19 @@ std::optional<capture::SizeExpression> FakeRecording::elementOf(PyObject* fake) 
   return sizes_.elementOf(kClone(tensor, IValue()));
 }
 
+PyTypeObject* FakeRecording::numberType(PyObject* fake) const {
+  const Tensor& tensor = tensorIn(fake);
+  if (tensor.dim() != 0) return nullptr;
+  if (isFloating(tensor.dtype())) return &PyFloat_Type;
+  if (isIntegral(tensor.dtype(), false)) return &PyLong_Type;
+  return tensor.dtype() == DType::Bool ? &PyBool_Type : nullptr;
+}
+
+bool FakeRecording::isIndexNumber(PyObject* fake) const {
+  const Tensor& tensor = tensorIn(fake);
+  return tensor.dim() == 0 && isIntegral(tensor.dtype(), false) && tensor.dtype() != DType::Byte;
+}
+
 Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arguments,
                            PyObject* names) {
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;

@@ -78,6 +78,8 @@ class FakeRecording : public capture::Recording {
   Dimension dimensionOf(int symbol) override;
   capture::Object constantOf(PyObject* fake) override;
   std::optional<capture::SizeExpression> elementOf(PyObject* fake) override;
+  PyTypeObject* numberType(PyObject* fake) const override;
+  bool isIndexNumber(PyObject* fake) const override;
   bool isFake(PyObject* object) const override;
   PyTypeObject* typeOf(PyObject* fake) const override;
   capture::Object call(PyObject* function, const std::vector<PyObject*>& arguments,

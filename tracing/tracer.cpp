@@ -360,9 +360,11 @@ std::optional<Tensor> Tracer::firstOn(const Storage* memory) const {
 }
 
 std::optional<Tensor> Tracer::tensorOf(const Value* value) const {
-  for (const Tensor& each : kept_) {
-    const auto known = tensors_.find(each.impl());
-    if (known != tensors_.end() && known->second == value) return each;
+  const auto found = kept_of_.find(value);
+  if (found == kept_of_.end()) return std::nullopt;
+  for (const size_t each : found->second) {
+    const auto known = tensors_.find(kept_[each].impl());
+    if (known != tensors_.end() && known->second == value) return kept_[each];
   }
   return std::nullopt;
 }
@@ -372,9 +374,13 @@ std::optional<Tensor> Tracer::tensorOf(const Value* value) const {
 void Tracer::bindTensor(Value* value, const Tensor& tensor) {
   const auto [at, added] = tensors_.try_emplace(tensor.impl(), value);
   if (added) {
+    index_of_kept_[tensor.impl()] = kept_.size();
     kept_.push_back(tensor);
   } else {
     at->second = value;
+  }
+  if (const auto kept = index_of_kept_.find(tensor.impl()); kept != index_of_kept_.end()) {
+    kept_of_[value].push_back(kept->second);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "capture/evaluate/frame.h"
 #include "capture/values/constant.h"
 #include "capture/values/iterators.h"
+#include "capture/values/number.h"
 #include "capture/values/sequence.h"
 #include "capture/values/tensor.h"
 
@@ -141,16 +142,61 @@ class Sides {
   const int64_t last_;
 };
 
-Variable* joinedResult(Capture& capture, const Object& fake) {
-  Variable* const made = capture.result(fake);
-  dynamic_cast<TensorVariable&>(*made).joined = true;
-  return made;
+// Returns the variable for a result of a branch or loop that stands for `before`, a tensor or a number.
+Variable* joinedResult(Capture& capture, const Object& fake, const Variable* before = nullptr) {
+  auto& made = dynamic_cast<TensorVariable&>(*capture.result(fake));
+  made.joined = true;
+  const auto* const number = dynamic_cast<const NumberVariable*>(before);
+  if (!number) return &made;
+  return capture.make<NumberVariable>(made, *number->type());
 }
+
+bool isBool(const Variable* v) {
+  const auto* const constant = dynamic_cast<const ConstantVariable*>(v);
+  return constant && PyBool_Check(constant->constant());
+}
+
+// True and False as tensors, for locals that branches set to one or the other. They are made before a branch, because each
+// side may hand them out.
+class Flags {
+ public:
+  Flags() = default;
+  Flags(Capture& capture, TensorVariable& condition, const FrameContents& contents) {
+    const bool wanted = std::ranges::any_of(contents.slots, [](const Variable* each) {
+      const auto* const number = dynamic_cast<const NumberVariable*>(each);
+      return isBool(each) || (number && !number->isFloat());
+    });
+    if (!wanted) return;
+    auto* const known = dynamic_cast<NumberVariable*>(truthIn(capture, &condition));
+    if (!known) return;
+    PyObject* const fake = known->tensor().fake();
+    const auto made = [&](const char* name) {
+      return capture.make<NumberVariable>(
+          dynamic_cast<TensorVariable&>(*capture.computed(name, {fake, fake})), PyBool_Type);
+    };
+    no_ = made("__ne__");
+    yes_ = made("__eq__");
+  }
+
+  // Returns the tensor that is a variable, or that holds the number; null for others.
+  TensorVariable* tensorOf(Variable* v) const {
+    if (isBool(v)) v = v->constant() == Py_True ? yes_ : no_;
+    if (!v) return nullptr;
+    auto* const number = dynamic_cast<NumberVariable*>(v);
+    return number ? &number->tensor() : dynamic_cast<TensorVariable*>(v);
+  }
+  // Returns the number that stands for a bool.
+  NumberVariable* number() const { return yes_; }
+
+ private:
+  NumberVariable *no_ = nullptr, *yes_ = nullptr;
+};
 
 // Finds what the two sides leave different.
 class Joining {
  public:
-  explicit Joining(Capture& capture) : capture_(capture) {}
+  explicit Joining(Capture& capture, const Flags* flags = nullptr)
+      : capture_(capture), flags_(flags) {}
 
   // Returns whether both are the same, or tensors or tuples of tensors that can be joined.
   bool canJoin(Variable* a, Variable* b) {
@@ -163,6 +209,25 @@ class Joining {
     if (first && second) {
       if (!capture_.recording->canJoin(first->fake(), second->fake())) return false;
       add(first, second);
+      return true;
+    }
+    if (flags_ && isFlag(a) && isFlag(b) &&
+        !(isBool(a) && isBool(b) && a->constant() == b->constant())) {
+      auto *const left = flags_->tensorOf(a), *const right = flags_->tensorOf(b);
+      if (!left || !right || !capture_.recording->canJoin(left->fake(), right->fake()))
+        return false;
+      add(left, right);
+      return true;
+    }
+    const bool numbers = dynamic_cast<NumberVariable*>(a) || dynamic_cast<NumberVariable*>(b);
+    if (numbers) {
+      auto *const left = dynamic_cast<NumberVariable*>(a), *const right =
+                                                               dynamic_cast<NumberVariable*>(b);
+      if (!left || !right || left->type() != right->type() ||
+          !capture_.recording->canJoin(left->tensor().fake(), right->tensor().fake())) {
+        return false;
+      }
+      add(&left->tensor(), &right->tensor());
       return true;
     }
     if (a->constant() && b->constant()) return isSameConstant(a->constant(), b->constant());
@@ -189,7 +254,15 @@ class Joining {
   Variable* joined(Variable* a, Variable* b) {
     if (a == b) return a;
     if (auto* const first = dynamic_cast<TensorVariable*>(a)) {
-      return results_[index_.at({first->fake(), dynamic_cast<TensorVariable&>(*b).fake()})];
+      return resultOf(first, dynamic_cast<TensorVariable*>(b));
+    }
+    const bool numbers = dynamic_cast<NumberVariable*>(a) || dynamic_cast<NumberVariable*>(b);
+    if (numbers || (isBool(a) && a->constant() != b->constant())) {
+      const Flags none;
+      const Flags& flags = flags_ ? *flags_ : none;
+      auto* const like = dynamic_cast<NumberVariable*>(a);
+      auto& result = dynamic_cast<TensorVariable&>(*resultOf(flags.tensorOf(a), flags.tensorOf(b)));
+      return capture_.make<NumberVariable>(result, like ? *like->type() : PyBool_Type);
     }
     auto* const left = dynamic_cast<TupleVariable*>(a);
     if (!left || a->constant()) return a;
@@ -202,6 +275,14 @@ class Joining {
   }
 
  private:
+  // Whether it is a bool that is known or that a tensor decides.
+  static bool isFlag(const Variable* v) {
+    const auto* const number = dynamic_cast<const NumberVariable*>(v);
+    return isBool(v) || (number && !number->isFloat());
+  }
+  Variable* resultOf(const TensorVariable* first, const TensorVariable* second) {
+    return results_[index_.at({first->fake(), second->fake()})];
+  }
   void add(const TensorVariable* first, const TensorVariable* second) {
     if (index_.emplace(std::pair{first->fake(), second->fake()}, pairs_.size()).second) {
       pairs_.emplace_back(first->fake(), second->fake());
@@ -218,6 +299,7 @@ class Joining {
   }
 
   Capture& capture_;
+  const Flags* const flags_;
   std::map<std::pair<PyObject*, PyObject*>, size_t> index_;
   std::vector<std::pair<PyObject*, PyObject*>> pairs_;
   std::vector<Variable*> results_;
@@ -252,32 +334,38 @@ void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again, const
   Capture& capture = frame.capture;
   const int jump = frame.at;
   const FrameContents start = contentsOf(frame);
+  const Flags flags(capture, condition, start);
   Sides sides(frame);
   // Locals that the body sets are tensors, and change with each iteration.
   std::vector<size_t> carried;
   std::vector<PyObject*> fakes;
+  std::vector<const Variable*> kinds;
   for (const int i : loop.body) {
     const Instruction& each = frame.code->instructions[static_cast<size_t>(i)];
     if (each.op != Op::STORE_FAST || std::ranges::find(carried, each.arg) != carried.end())
       continue;
     Variable* const held = start.slots[each.arg];
-    auto* const tensor = held ? dynamic_cast<TensorVariable*>(capture.use(held)) : nullptr;
-    if (!tensor) continue;
+    auto* const tensor = held ? flags.tensorOf(capture.use(held)) : nullptr;
+    // A bool that each iteration sets before it reads it stays one.
+    if (!tensor ||
+        (isBool(held) && !readsLocal(*frame.code, loop.begin, static_cast<int>(each.arg))))
+      continue;
     carried.push_back(each.arg);
     fakes.push_back(tensor->fake());
+    kinds.push_back(isBool(held) ? flags.number() : held);
   }
   FrameContents inside = start;
   const std::vector<Object> current =
       capture.recording->beginLoop(condition.fake(), again, fakes, capture.root_step);
   for (size_t i = 0; i < carried.size(); ++i) {
-    inside.slots[carried[i]] = joinedResult(capture, current[i]);
+    inside.slots[carried[i]] = joinedResult(capture, current[i], kinds[i]);
   }
   FrameContents after = sides.run(inside, {loop.begin, false}, jump);
   sides.goBack();
   if (after.returned || after.stack.size() != start.stack.size() + 1) {
     breakGraph("a loop that the value of a tensor ends from within");
   }
-  auto* const next = dynamic_cast<TensorVariable*>(capture.use(after.stack.back()));
+  auto* const next = flags.tensorOf(capture.use(after.stack.back()));
   after.stack.pop_back();
   if (!next || after.stack != start.stack) breakGraph(kReason);
   std::vector<PyObject*> results;
@@ -296,16 +384,16 @@ void loopOnTensor(EvalFrame& frame, TensorVariable& condition, bool again, const
       after.slots[i] = nullptr;
     }
   }
-  for (const size_t each : carried) {
-    auto* const tensor =
-        after.slots[each] ? dynamic_cast<TensorVariable*>(capture.use(after.slots[each])) : nullptr;
-    if (!tensor) refuse(frame, each);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    Variable* const held = after.slots[carried[i]];
+    auto* const tensor = held ? flags.tensorOf(capture.use(held)) : nullptr;
+    if (!tensor || held->type() != kinds[i]->type()) refuse(frame, carried[i]);
     results.push_back(tensor->fake());
   }
   const std::vector<Object> ends = capture.recording->endLoop(next->fake(), results);
   frame.slots = after.slots;
   for (size_t i = 0; i < carried.size(); ++i)
-    frame.slots[carried[i]] = joinedResult(capture, ends[i]);
+    frame.slots[carried[i]] = joinedResult(capture, ends[i], kinds[i]);
   frame.stack = start.stack;
   frame.next = loop.behind;
 }
@@ -327,6 +415,7 @@ void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_t
     return loopOnTensor(frame, condition, again, {body.at, behind.at, inside});
   }
   const FrameContents start = contentsOf(frame);
+  const Flags flags(capture, condition, start);
   Sides sides(frame);
   capture.recording->beginBranch(condition.fake(), capture.root_step);
   FrameContents first = sides.run(start, if_true, meeting);
@@ -338,7 +427,7 @@ void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_t
       first.stack.size() != second.stack.size()) {
     breakGraph(fmt::format("{}: one side returns", kReason));
   }
-  Joining joining(capture);
+  Joining joining(capture, &flags);
   if (first.returned) {
     if (!joining.canJoin(first.value, second.value)) {
       breakGraph(fmt::format("{}: the sides return different kinds of values", kReason));

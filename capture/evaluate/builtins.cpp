@@ -19,6 +19,7 @@
 #include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
+#include "capture/values/number.h"
 #include "capture/values/partial.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
@@ -439,6 +440,9 @@ Variable* max(Capture& capture, const Arguments& given) {
 
 Variable* boolean(Capture& capture, const Arguments& given) {
   if (argumentCount(given) > 1) return nullptr;
+  if (given.positional.size() == 1) {
+    if (Variable* const found = truthIn(capture, capture.use(first(given)))) return found;
+  }
   return capture.constantBool(!given.positional.empty() && truthOf(capture, first(given)));
 }
 
@@ -446,9 +450,9 @@ template <PyTypeObject* kType>
 Variable* numberOf(Capture& capture, const Arguments& given) {
   for (Variable* each : given.positional) {
     if (!capture.as<TensorVariable>(each)) continue;
-    Variable* const found = argumentCount(given) == 1 ? elementOf(capture, each) : nullptr;
-    const bool open = dynamic_cast<SizeVariable*>(found) != nullptr;
-    if (!found || (open && kType != &PyLong_Type)) {
+    Variable* const found = argumentCount(given) == 1 ? numberIn(capture, each) : nullptr;
+    const bool open = dynamic_cast<SizeVariable*>(found) || dynamic_cast<NumberVariable*>(found);
+    if (!found || (open && kType != found->type())) {
       breakGraph("the value of a tensor as a number");
     }
     if (open) return found;
@@ -456,6 +460,9 @@ Variable* numberOf(Capture& capture, const Arguments& given) {
   }
   const bool alone = given.positional.size() == 1 && given.keywords.empty();
   if (alone && kType == &PyLong_Type && dynamic_cast<SizeVariable*>(first(given))) {
+    return first(given);
+  }
+  if (alone && dynamic_cast<NumberVariable*>(first(given)) && kType == first(given)->type()) {
     return first(given);
   }
   if (given.positional.size() == 1 && dynamic_cast<InstanceVariable*>(first(given))) {

@@ -8,6 +8,7 @@
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/number.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -119,7 +120,7 @@ Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given
       return capture.constantBool(capture.recording->gradMode());
     case Callee::kItem:
       if (given.positional.size() == 1 && given.keywords.empty()) {
-        if (Variable* found = elementOf(capture, given.positional[0])) return found;
+        if (Variable* found = numberIn(capture, given.positional[0])) return found;
       }
       break;
     case Callee::kSetGradMode: {

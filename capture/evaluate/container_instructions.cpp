@@ -56,7 +56,11 @@ void buildConstKeyMap(EvalFrame& f, uint32_t arg) {
 }
 
 void buildSlice(EvalFrame& f, uint32_t arg) {
-  const std::vector<Variable*> parts = f.popMany(arg);
+  std::vector<Variable*> parts = f.popMany(arg);
+  for (Variable*& each : parts) {
+    if (!f.capture.as<TensorVariable>(each)) continue;
+    if (Variable* const element = elementOf(f.capture, each)) each = element;
+  }
   for (Variable* each : parts) {
     if (!holdsSizes(f.capture.use(each))) continue;
     Variable* const none = f.capture.constant(Py_None);

@@ -1,6 +1,7 @@
 // Frames of the program while they are evaluated symbolically.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,12 @@ class EvalFrame {
   std::vector<Variable*> stack;
   int at = 0;    // the instruction that runs
   int next = 0;  // the one that runs next
+  // Questions about numbers that elements decide, by the instruction that asked.
+  struct Asked {
+    int count = 0;
+    int64_t first_step = 0;  // of the root frame
+  };
+  std::map<int, Asked> asked;
   Object keyword_names;
   Status status = Status::kRunning;
   Variable* value = nullptr;  // returned or yielded

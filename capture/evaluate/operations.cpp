@@ -16,6 +16,7 @@
 #include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
+#include "capture/values/number.h"
 #include "capture/values/sequence.h"
 #include "capture/values/set.h"
 #include "capture/values/size.h"
@@ -259,7 +260,10 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
 
 Variable* unary(Capture& capture, Unary op, Variable* operand) {
   capture.use(operand);
-  if (op == Unary::kNot) return capture.constantBool(!truthOf(capture, operand));
+  if (op == Unary::kNot) {
+    if (Variable* const found = notNumber(capture, operand)) return found;
+    return capture.constantBool(!truthOf(capture, operand));
+  }
   using Function = PyObject* (*)(PyObject*);
   const Function function = op == Unary::kPositive   ? PyNumber_Positive
                             : op == Unary::kNegative ? PyNumber_Negative
@@ -301,10 +305,11 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
     checkIdentity(*left);
     checkIdentity(*right);
   }
-  // An open size is an int.
+  // An open size is an int, an element a float or a bool.
   for (Variable* each : {left, right}) {
     const Variable* const other = each == left ? right : left;
     if (dynamic_cast<SizeVariable*>(each) && other->type() != &PyLong_Type) return false;
+    if (dynamic_cast<NumberVariable*>(each) && other->type() != each->type()) return false;
   }
   PyObject *const a = left->constant(), *const b = right->constant();
   if (a && b) {
@@ -420,6 +425,7 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (Variable* found = compareSizes(capture, op, left, right)) return found;
+  if (Variable* found = compareNumbers(capture, op, left, right)) return found;
   const bool open = isOpenOperand(left, right);
   if (!open && left->constant() && right->constant()) {
     if (PyTuple_Check(left->constant()) && holdsNan(left->constant()) &&

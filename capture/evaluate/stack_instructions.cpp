@@ -9,6 +9,7 @@
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/instance.h"
+#include "capture/values/number.h"
 #include "capture/values/sequence.h"
 #include "capture/values/tensor.h"
 
@@ -209,9 +210,12 @@ void jump(EvalFrame& f, uint32_t) {
   f.jump();
 }
 
-// Returns the top of the stack if it is a tensor whose elements are no constants, or null.
+// Returns the top of the stack if it is a tensor whose elements are no constants, or the tensor of a number that the graph
+// computes; null for others.
 TensorVariable* tensorOnTop(EvalFrame& f) {
-  auto* const tensor = dynamic_cast<TensorVariable*>(f.capture.use(f.peek(1)));
+  Variable* const top = f.capture.use(f.peek(1));
+  if (auto* const number = dynamic_cast<NumberVariable*>(top)) return &number->tensor();
+  auto* const tensor = dynamic_cast<TensorVariable*>(top);
   return tensor && !f.capture.recording->constantOf(tensor->fake()) ? tensor : nullptr;
 }
 

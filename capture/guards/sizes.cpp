@@ -455,6 +455,11 @@ bool SizeTable::guessesHold(std::span<const int64_t> sizes) const {
   });
 }
 
+bool SizeTable::isMeasured(const SizeExpression& expression) const {
+  return std::ranges::all_of(symbolsIn(expression),
+                             [&](int each) { return !isDecided(each) || isHintTrue(each); });
+}
+
 // Throws UnknownSize where the answer for the hints is no guess: for equal numbers, and for elements, the hints
 // must be those of a run, and the graph must know the numbers.
 void SizeTable::checkGuess(const SizeExpression& expression, SizeRelation relation,
@@ -464,9 +469,8 @@ void SizeTable::checkGuess(const SizeExpression& expression, SizeRelation relati
       symbols, [&](int each) { return symbols_[static_cast<size_t>(each)].in_graph; });
   const bool equal = truth ? relation == SizeRelation::kEqual : relation == SizeRelation::kNotEqual;
   const bool element = std::ranges::any_of(symbols, [&](int each) { return isElement(each); });
-  const bool found =
-      std::ranges::all_of(symbols, [&](int each) { return !isDecided(each) || isHintTrue(each); });
-  if (!may_guess_ || !known || ((equal || element) && !found)) throw UnknownSize(text(expression));
+  if (!may_guess_ || !known || ((equal || element) && !isMeasured(expression)))
+    throw UnknownSize(text(expression));
 }
 
 // ---- texts ----

@@ -70,6 +70,8 @@ class SizeTable {
   // Asks the graph for all numbers that elements decide, not only for those that are guessed.
   void askAll() { asks_all_ = true; }
   bool asksAll() const { return asks_all_; }
+  // Returns whether a run has told the numbers that elements decide and that the expression depends on.
+  bool isMeasured(const SizeExpression& expression) const;
   // Returns whether a guess says what the number is.
   bool isGuessedExactly(int symbol) const;
   int numSymbols() const { return static_cast<int>(symbols_.size()); }

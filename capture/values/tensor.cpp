@@ -35,14 +35,39 @@ Variable* TensorVariable::callMethod(Capture&, const std::string&, const Argumen
   return nullptr;
 }
 
+namespace {
+
+// Returns the subscript with the elements of tensors that are numbers there in place of them.
+Variable* withNumbers(Capture& capture, Variable* key) {
+  if (auto* const tensor = capture.as<TensorVariable>(key)) {
+    if (!capture.recording->isIndexNumber(tensor->fake())) return key;
+    Variable* const element = elementOf(capture, tensor);
+    return element ? element : key;
+  }
+  auto* const tuple = capture.as<TupleVariable>(key);
+  if (!tuple || tuple->type() != &PyTuple_Type) return key;
+  std::vector<Variable*> parts;
+  bool changed = false;
+  for (int64_t i = 0; i < tuple->size(); ++i) {
+    Variable* const part = tuple->at(capture, i);
+    const bool is_tensor = capture.as<TensorVariable>(part) != nullptr;
+    parts.push_back(is_tensor ? withNumbers(capture, part) : part);
+    changed |= parts.back() != part;
+  }
+  return changed ? capture.make<TupleVariable>(std::move(parts), &PyTuple_Type) : key;
+}
+
+}  // namespace
+
 Variable* TensorVariable::item(Capture& capture, Variable* key) {
-  const Object at = capture.argumentFor(key);
+  const Object at = capture.argumentFor(withNumbers(capture, key));
   return capture.computed("__getitem__", {fake_.get(), at.get()});
 }
 
 void TensorVariable::setItem(Capture& capture, Variable* key, Variable* value) {
   if (!value) breakGraph("an item of a tensor is deleted");
-  const Object at = capture.argumentFor(key), given = capture.argumentFor(value);
+  const Object at = capture.argumentFor(withNumbers(capture, key)),
+               given = capture.argumentFor(value);
   capture.computed("__setitem__", {fake_.get(), at.get(), given.get()});
 }
 
