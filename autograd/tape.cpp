@@ -359,6 +359,11 @@ Tensor baseOf(const Tensor& t) {
   return history ? history->base : Tensor();
 }
 
+bool isPlainView(const Tensor& t) {
+  const History* const history = find(t);
+  return history && history->base.defined() && history->origin == ViewOrigin::Plain;
+}
+
 namespace {
 
 // Of a view that is no plain one: why it must not be written to.

@@ -194,6 +194,8 @@ enum class ViewOrigin : uint8_t {
 void setViewOf(const Tensor& view, const Tensor& base, ViewOrigin origin);
 // What the tensor is a view of; itself no view. Undefined for one that is no view.
 Tensor baseOf(const Tensor& t);
+// Returns whether it is the only view that an operator made with gradients on, so that writes to either reach the other.
+bool isPlainView(const Tensor& t);
 // RuntimeError when the tensor must not be written to while gradients are recorded.
 void checkMayWrite(const Tensor& t);
 // Forgets where the tensor comes from, and that it requires a gradient.

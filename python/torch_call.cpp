@@ -163,6 +163,11 @@ Object TorchCallState::viewOf(size_t index, PyObject* base) const {
     return torchView(from, result, offset);
   }
   if (needsGradient(index)) return torchView(from, result, offset);
+  // A write to it that brings a gradient reaches its base.
+  if (record_.plain_views[index]) {
+    const TorchGradMode on(*record_.library, true);
+    return torchView(from, result, offset);
+  }
   const Object plain = input ? memory(*input).detached
                              : Object::checked(PyObject_CallMethod(base, "detach", nullptr));
   return torchView(plain.get(), result, offset);

@@ -72,9 +72,10 @@ struct TorchRecord {
   // Numbers in these calls that stand for expressions of open sizes.
   std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers;
   capture::SizeTable sizes;
-  DType dtype = DType::Float;    // the default one
-  bool grad_mode = true;         // at the start
-  std::vector<bool> unrecorded;  // for each output: a view that has no history of its own
+  DType dtype = DType::Float;     // the default one
+  bool grad_mode = true;          // at the start
+  std::vector<bool> unrecorded;   // for each output: a view that has no history of its own
+  std::vector<bool> plain_views;  // for each output: a view that was made with gradients on
   std::unordered_map<size_t, TorchPart> parts;  // by output
   std::vector<TorchComponent> components;       // empty where no output requires a gradient
 };

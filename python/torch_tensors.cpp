@@ -249,7 +249,10 @@ class TorchRecording : public FakeRecording {
     record_.num_results = outputs.size();
     addRoots();
     std::vector<PyObject*> all;
-    for (const Object& each : record_.output_fakes) all.push_back(each.get());
+    for (const Object& each : record_.output_fakes) {
+      all.push_back(each.get());
+      record_.plain_views.push_back(isViewOfWhatIsKnown(each));
+    }
     findParts();
     std::vector<Tensor> given, results;
     for (const Object& each : record_.input_fakes) given.push_back(tensorIn(each.get()));
@@ -294,6 +297,20 @@ class TorchRecording : public FakeRecording {
     record_.calls = std::move(open_.back().before);
     record_.calls.push_back({{}, {}, {}, {}, std::move(open_.back().control)});
     open_.pop_back();
+  }
+
+  // Returns whether an output is a view of the tensor that the call has for its memory, and not of a detached one.
+  bool isViewOfWhatIsKnown(const Object& output) const {
+    const Tensor& fake = tensorIn(output.get());
+    if (!autograd::isPlainView(fake)) return false;
+    const TensorImpl* const base = autograd::baseOf(fake).impl();
+    const auto isBase = [&](const Object& each) { return tensorIn(each.get()).impl() == base; };
+    const auto sharesMemory = [&](const Object& each) {
+      return &storageOf(each) == &storageOf(output);
+    };
+    const auto input = std::ranges::find_if(record_.input_fakes, sharesMemory);
+    return input != record_.input_fakes.end() ? isBase(*input)
+                                              : std::ranges::any_of(record_.output_fakes, isBase);
   }
 
   static Storage& storageOf(const Object& fake) { return *tensorIn(fake.get()).impl()->storage; }

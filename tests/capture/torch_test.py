@@ -79,6 +79,33 @@ class Tensors(unittest.TestCase):
             sum(v.sum() * (i + 1) for i, v in enumerate(views)).backward()
             self.assertEqual(x.grad.tolist(), [[5.0] * 3, [8.0] * 3])
 
+    def test_a_write_through_a_view_gives_its_base_a_gradient(self):
+        def add(to, x):
+            part = to.reshape(-1)[1:]
+            print(end="")
+            part += x
+
+        def apart(to, x):
+            part = to.detach().reshape(-1)[1:]
+            print(end="")
+            part += x
+
+        for function, expected in ((add, True), (apart, False)):
+            for each in (function, wick.compile(function)):
+                to, x = torch.zeros(3), torch.ones(2, requires_grad=True)
+                each(to, x)
+                self.assertEqual((to.requires_grad, to.tolist()), (expected, [0, 1, 1]))
+                if expected:
+                    (to * 2).sum().backward()
+                    self.assertEqual(x.grad.tolist(), [2, 2])
+
+    def test_where_a_tensor_begins(self):
+        x = torch.arange(12.0).reshape(3, 4)
+        for function in (lambda v: v[1].storage_offset(), lambda v: copy.copy(v[1:]), copy.copy):
+            for given in (x, x[1:]):
+                expected, found = function(given), wick.compile(function)(given)
+                self.assertTrue(torch.equal(torch.as_tensor(found), torch.as_tensor(expected)))
+
     def test_views_are_views(self):
         x = torch.zeros(4, requires_grad=True)
         y = x * 1
