@@ -122,7 +122,12 @@ void DictObject::makeRoom() {
   const size_t capacity = std::max<size_t>(4, 2 * entries_.capacity());
   // The index grows too, about when the entries do.
   checkAllocation("dict", capacity * (sizeof(Entry) + 4 * sizeof(uint32_t)));
-  entries_.reserve(capacity);
+  Entries larger;
+  larger.reserve(capacity);
+  // Before it is touched: fewer pages are asked for.
+  adviseLargePages(larger.data(), capacity * sizeof(Entry));
+  for (Entry& each : entries_) larger.push_back(std::move(each));
+  entries_ = std::move(larger);
   count();
 }
 
