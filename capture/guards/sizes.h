@@ -86,7 +86,7 @@ class SizeTable {
   static Result add(const SizeExpression& a, const SizeExpression& b, int64_t factor = 1);
   static Result multiply(const SizeExpression& a, const SizeExpression& b);
   // The quotient rounded down, as Python's `//`.
-  Result floorDivide(const SizeExpression& a, const SizeExpression& b);
+  Result floorDivide(const SizeExpression& dividend, const SizeExpression& divisor);
   Result remainder(const SizeExpression& a, const SizeExpression& b);
 
   // Returns the value for the hints; nothing on overflow and division by 0.
