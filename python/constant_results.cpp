@@ -23,7 +23,7 @@ class Constants {
   // Returns nothing for a value that is not constant.
   std::optional<IValue> compute(const Value* value) {
     if (const auto known = values_.find(value); known != values_.end()) return known->second;
-    if (!unknown_.insert(value).second) return std::nullopt;
+    if (!asked_.insert(value).second) return std::nullopt;
     const Node* const node = value->node();
     if (++num_nodes_ > kMostNodes || !isSmall(value)) return std::nullopt;
     if (node->kind() == prim::Constant) return keep(value, constantOf(value));
@@ -94,8 +94,7 @@ class Constants {
 
   tracing::Tracer& tracer_;
   std::unordered_map<const Value*, IValue> values_;
-  std::unordered_set<const Value*>
-      unknown_;  // was asked for, and is no constant unless it is in values_
+  std::unordered_set<const Value*> asked_;  // those that are not in values_ are no constants
   std::unordered_set<const Storage*> memory_;
   size_t num_nodes_ = 0;
 };

@@ -345,6 +345,7 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
     });
   }
   const std::string name = nameOfFunction(function);
+  // A fake begins where its memory does.
   if (name.ends_with("storage_offset")) breakGraph("the place of a tensor in its memory");
   return recorded(name, arguments, readsSizes(name.substr(name.rfind('.') + 1)), [&] {
     return PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names);

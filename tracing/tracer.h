@@ -141,7 +141,7 @@ class Tracer : public CallLayer {
   std::shared_ptr<Graph> graph_;
   std::unordered_map<const TensorImpl*, Value*> tensors_;
   std::vector<Tensor> kept_;  // so that another tensor never has the identity of one of them
-  std::unordered_map<const TensorImpl*, size_t> index_of_kept_;
+  std::unordered_map<const TensorImpl*, size_t> index_of_kept_;  // in kept_
   // Tensors in kept_ that were bound to a value once.
   std::unordered_map<const Value*, std::vector<size_t>> kept_of_;
   std::unordered_map<uint64_t, Value*> numbers_[4];  // constants: none, int, float, bool

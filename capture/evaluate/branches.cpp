@@ -195,8 +195,7 @@ class Flags {
 // Finds what the two sides leave different.
 class Joining {
  public:
-  explicit Joining(Capture& capture, const Flags* flags = nullptr)
-      : capture_(capture), flags_(flags) {}
+  explicit Joining(Capture& capture, const Flags& flags = {}) : capture_(capture), flags_(flags) {}
 
   // Returns whether both are the same, or tensors or tuples of tensors that can be joined.
   bool canJoin(Variable* a, Variable* b) {
@@ -211,23 +210,12 @@ class Joining {
       add(first, second);
       return true;
     }
-    if (flags_ && isFlag(a) && isFlag(b) &&
-        !(isBool(a) && isBool(b) && a->constant() == b->constant())) {
-      auto *const left = flags_->tensorOf(a), *const right = flags_->tensorOf(b);
+    if (areNumbers(a, b)) {
+      if (a->type() != b->type()) return false;
+      auto *const left = flags_.tensorOf(a), *const right = flags_.tensorOf(b);
       if (!left || !right || !capture_.recording->canJoin(left->fake(), right->fake()))
         return false;
       add(left, right);
-      return true;
-    }
-    const bool numbers = dynamic_cast<NumberVariable*>(a) || dynamic_cast<NumberVariable*>(b);
-    if (numbers) {
-      auto *const left = dynamic_cast<NumberVariable*>(a), *const right =
-                                                               dynamic_cast<NumberVariable*>(b);
-      if (!left || !right || left->type() != right->type() ||
-          !capture_.recording->canJoin(left->tensor().fake(), right->tensor().fake())) {
-        return false;
-      }
-      add(&left->tensor(), &right->tensor());
       return true;
     }
     if (a->constant() && b->constant()) return isSameConstant(a->constant(), b->constant());
@@ -256,13 +244,10 @@ class Joining {
     if (auto* const first = dynamic_cast<TensorVariable*>(a)) {
       return resultOf(first, dynamic_cast<TensorVariable*>(b));
     }
-    const bool numbers = dynamic_cast<NumberVariable*>(a) || dynamic_cast<NumberVariable*>(b);
-    if (numbers || (isBool(a) && a->constant() != b->constant())) {
-      const Flags none;
-      const Flags& flags = flags_ ? *flags_ : none;
-      auto* const like = dynamic_cast<NumberVariable*>(a);
-      auto& result = dynamic_cast<TensorVariable&>(*resultOf(flags.tensorOf(a), flags.tensorOf(b)));
-      return capture_.make<NumberVariable>(result, like ? *like->type() : PyBool_Type);
+    if (areNumbers(a, b)) {
+      auto& result =
+          dynamic_cast<TensorVariable&>(*resultOf(flags_.tensorOf(a), flags_.tensorOf(b)));
+      return capture_.make<NumberVariable>(result, *a->type());
     }
     auto* const left = dynamic_cast<TupleVariable*>(a);
     if (!left || a->constant()) return a;
@@ -275,10 +260,10 @@ class Joining {
   }
 
  private:
-  // Whether it is a bool that is known or that a tensor decides.
-  static bool isFlag(const Variable* v) {
-    const auto* const number = dynamic_cast<const NumberVariable*>(v);
-    return isBool(v) || (number && !number->isFloat());
+  // Returns whether a tensor decides one of them, or the branch decides between True and False.
+  static bool areNumbers(const Variable* a, const Variable* b) {
+    return dynamic_cast<const NumberVariable*>(a) || dynamic_cast<const NumberVariable*>(b) ||
+           (isBool(a) && isBool(b) && a->constant() != b->constant());
   }
   Variable* resultOf(const TensorVariable* first, const TensorVariable* second) {
     return results_[index_.at({first->fake(), second->fake()})];
@@ -299,7 +284,7 @@ class Joining {
   }
 
   Capture& capture_;
-  const Flags* const flags_;
+  const Flags flags_;
   std::map<std::pair<PyObject*, PyObject*>, size_t> index_;
   std::vector<std::pair<PyObject*, PyObject*>> pairs_;
   std::vector<Variable*> results_;
@@ -427,7 +412,7 @@ void branchOnTensor(EvalFrame& frame, TensorVariable& condition, BranchSide if_t
       first.stack.size() != second.stack.size()) {
     breakGraph(fmt::format("{}: one side returns", kReason));
   }
-  Joining joining(capture, &flags);
+  Joining joining(capture, flags);
   if (first.returned) {
     if (!joining.canJoin(first.value, second.value)) {
       breakGraph(fmt::format("{}: the sides return different kinds of values", kReason));

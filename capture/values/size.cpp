@@ -11,6 +11,34 @@
 
 namespace wick::capture {
 
+namespace {
+
+// Ends the graph before a loop that asks again and again about numbers that elements decide: each iteration is one more part of
+// the graph, and another call may have more of them.
+void noteQuestion(Capture& capture, const SizeExpression& about) {
+  if (!capture.frame || !capture.guards.sizes().hasDecided(about)) return;
+  constexpr int kMostIterations = 16;
+  EvalFrame::Asked& asked = capture.frame->asked[capture.frame->at];
+  if (asked.count++ == 0) asked.first_step = capture.root_step;
+  // A loop may end soon for the numbers of this call, and never for others.
+  const SizeTable& sizes = capture.guards.sizes();
+  if (asked.count > 1 && sizes.asksAll() && !sizes.isMeasured(about)) {
+    throw UnknownSize("a number in a loop");
+  }
+  if (asked.count > kMostIterations) {
+    throw GraphBreak{
+        "a loop that sizes or elements of tensors end, of many iterations", {}, asked.first_step};
+  }
+}
+
+// Returns whether the relation to zero holds, for the program.
+bool ask(Capture& capture, const SizeExpression& about, SizeRelation relation) {
+  noteQuestion(capture, about);
+  return capture.guards.sizes().holds(about, relation);
+}
+
+}  // namespace
+
 void SizeVariable::guard(Capture& capture) {
   if (source) expression_ = capture.openInteger(source, object.get());
 }
@@ -50,7 +78,7 @@ int64_t SizeVariable::length(Capture& capture) {
 }
 
 bool SizeVariable::truth(Capture& capture) {
-  return capture.guards.sizes().holds(expression(), SizeRelation::kNotEqual);
+  return ask(capture, expression(), SizeRelation::kNotEqual);
 }
 
 Variable* SizeVariable::iterate(Capture& capture) {
@@ -196,28 +224,6 @@ Variable* binaryOfSizes(Capture& capture, std::string_view name, Variable* left,
   return capture.sizeVariable(*result);
 }
 
-namespace {
-
-// Ends the graph before a loop that asks again and again about numbers that elements decide: each iteration is one more part of
-// the graph, and another call may have more of them.
-void noteQuestion(Capture& capture, const SizeExpression& about) {
-  if (!capture.frame || !capture.guards.sizes().hasDecided(about)) return;
-  constexpr int kMostIterations = 16;
-  EvalFrame::Asked& asked = capture.frame->asked[capture.frame->at];
-  if (asked.count++ == 0) asked.first_step = capture.root_step;
-  // A loop may end soon for the numbers of this call, and never for others.
-  const SizeTable& sizes = capture.guards.sizes();
-  if (asked.count > 1 && sizes.asksAll() && !sizes.isMeasured(about)) {
-    throw UnknownSize("a number in a loop");
-  }
-  if (asked.count > kMostIterations) {
-    throw GraphBreak{
-        "a loop that sizes or elements of tensors end, of many iterations", {}, asked.first_step};
-  }
-}
-
-}  // namespace
-
 Variable* compareSizes(Capture& capture, int op, Variable* left, Variable* right) {
   if (!isSize(left) && !isSize(right)) return nullptr;
   const auto a = expressionOf(left), b = expressionOf(right);
@@ -233,8 +239,7 @@ Variable* compareSizes(Capture& capture, int op, Variable* left, Variable* right
                                 : op == Py_NE                ? SizeRelation::kNotEqual
                                 : op == Py_LT || op == Py_GT ? SizeRelation::kLess
                                                              : SizeRelation::kAtLeast;
-  noteQuestion(capture, *difference);
-  return capture.constantBool(capture.guards.sizes().holds(*difference, relation));
+  return capture.constantBool(ask(capture, *difference, relation));
 }
 
 Variable* negativeSize(Capture& capture, Variable* operand) {

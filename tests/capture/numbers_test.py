@@ -250,6 +250,31 @@ class Numbers:
                 self.check(function, *given)
         self.check(lambda x, i: x[i] + 1, given[0], (given[0][0], t.tensor(5)), (given[0][0], t.tensor(1)))
 
+    def test_loops_that_sizes_end(self):
+        t = self.torch
+
+        def compares(x):
+            kept = []
+            while x.shape[0] > 0:
+                kept.append(x.max())
+                x = x[x < kept[-1]]
+            return t.stack(kept)
+
+        def asks(x):
+            n = 0
+            while x.shape[0]:
+                x = x[x < x.max()]
+                n += 1
+            return x, n
+
+        for function in (compares, asks):
+            with self.subTest(function=function.__name__):
+                given = [t.arange(float(n)) for n in (3, 5, 1, 3)]
+                self.check(function, *given, breaks=None)
+                self.check(function, t.arange(40.0), breaks=None)
+                wick.compiler.reset()
+                self.assertEqual(wick.compiler.explain(function)(given[0]).graph_break_count, 0)
+
     def test_masks_without_dimensions_are_masks(self):
         t = self.torch
 
