@@ -45,6 +45,9 @@ bool takeMeasuredSizes(FrameView frame, const Entry& entry, SizeSettings& sizes)
   for (const int input : entry.inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
   const std::shared_ptr<void> kept = entry.world->keepState();
   std::vector<int64_t> found = entry.graph->measured(tensors);
+  const SizeTable& table = entry.guards.sizes();
+  if (found.size() != static_cast<size_t>(table.numSymbols())) return false;
+  found.resize(table.numBeforeWrongGuess(found));
   if (found.size() <= sizes.hints.size()) return false;
   sizes.hints = std::move(found);
   return true;

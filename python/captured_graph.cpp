@@ -269,6 +269,18 @@ int64_t sizeAt(const Tensor& tensor, int64_t dim) {
   return dim == Guesses::kNumel ? tensor.numel() : tensor.size(dim);
 }
 
+// Runs a graph that is run this time alone, so that nothing is optimized where operators are all that
+// it holds.
+IValue runOnce(const std::shared_ptr<Graph>& graph, std::vector<IValue> inputs) {
+  const auto plan = planOf(*graph, std::numeric_limits<uint16_t>::max());
+  if (plan) {
+    inputs.resize(plan->num_slots);
+    return plan->run(inputs.data());
+  }
+  CompilationUnit unit;
+  return callFunction(*unit.createFunction("__torch__.size", graph), std::move(inputs), {});
+}
+
 // Returns some outputs of a graph, without what only the others need.
 std::vector<Tensor> outputsAlone(const Graph& graph, const std::vector<size_t>& indices,
                                  std::span<const Tensor> inputs) {
@@ -280,11 +292,8 @@ std::vector<Tensor> outputsAlone(const Graph& graph, const std::vector<size_t>& 
   for (const size_t index : indices) wanted.push_back(all[index]);
   alone->registerOutput(alone->insertNode(alone->createTuple(wanted))->output());
   eliminateDeadCode(*alone);
-  CompilationUnit unit;
-  GraphFunction* const function = unit.createFunction("__torch__.size", alone);
   const GradModeGuard no_gradients(false);
-  const IValue result =
-      callFunction(*function, std::vector<IValue>(inputs.begin(), inputs.end()), {});
+  const IValue result = runOnce(alone, std::vector<IValue>(inputs.begin(), inputs.end()));
   std::vector<Tensor> found;
   for (const IValue& each : result.elements()) found.push_back(each.toTensor());
   return found;

@@ -449,9 +449,25 @@ bool SizeTracking::dependsOnSizes(const Value* value) const {
          std::ranges::any_of(*facts->sizes, [](const Size& size) { return !size || *size < 0; });
 }
 
+// Appends a result, or the tensors of a list that is one.
+void SizeTracking::keepResult(const Value* result, std::vector<Tensor>& kept) const {
+  if (const std::optional<Tensor> tensor = tracer_.tensorOf(result)) {
+    kept.push_back(*tensor);
+    return;
+  }
+  for (const Use& use : result->uses()) {
+    if (use.user->kind() != prim::ListUnpack) continue;
+    for (const Value* each : use.user->outputs()) keepResult(each, kept);
+    return;
+  }
+  breakGraph("an operator that nothing uses depends on what elements decide");
+}
+
 std::vector<Tensor> SizeTracking::checkDead(const std::vector<Value*>& outputs) {
   if (!isOpen()) return {};
   follow();
+  // A graph that tells sizes has no other results.
+  if (table_->asksAll() && table_->hasAnyDecided()) return {};
   std::vector<Tensor> kept;
   std::unordered_set<const Node*> live;
   std::vector<const Node*> open;
@@ -487,11 +503,7 @@ std::vector<Tensor> SizeTracking::checkDead(const std::vector<Value*>& outputs) 
         fixInputsOf(node->inputs());
         continue;
       }
-      for (const Value* each : node->outputs()) {
-        const std::optional<Tensor> tensor = tracer_.tensorOf(each);
-        if (!tensor) breakGraph("an operator that nothing uses depends on what elements decide");
-        kept.push_back(*tensor);
-      }
+      for (const Value* each : node->outputs()) keepResult(each, kept);
     }
   }
   return kept;

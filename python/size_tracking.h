@@ -78,6 +78,7 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   std::optional<capture::SizeExpression> decidedNumber(Value* value, int64_t number);
   std::set<int> symbolsBehind(const std::vector<Value*>& values) const;
   bool dependsOnDecided(const std::vector<Value*>& values) const;
+  void keepResult(const Value* result, std::vector<Tensor>& kept) const;
   void visitOperator(Node* node);
   void visitList(Node* node);
   bool fixDivided(const Node* node);

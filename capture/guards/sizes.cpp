@@ -359,7 +359,7 @@ bool SizeTable::holds(const SizeExpression& expression, SizeRelation relation) {
   const bool guessed = hasDecided(simple);
   if (guessed) checkGuess(simple, relation, truth);
   if (!guessed && narrow(simple, relation, truth)) return truth;
-  SizeCondition condition{simple, truth ? relation : opposite(relation), guessed};
+  SizeCondition condition{simple, truth ? relation : opposite(relation), guessed, numSymbols()};
   const bool known = std::ranges::any_of(conditions_, [&](const SizeCondition& each) {
     return each.relation == condition.relation && each.expression == condition.expression;
   });
@@ -453,6 +453,15 @@ bool SizeTable::guessesHold(std::span<const int64_t> sizes) const {
   return std::ranges::all_of(conditions_, [&](const SizeCondition& each) {
     return !each.guessed || holdsCondition(each, sizes);
   });
+}
+
+size_t SizeTable::numBeforeWrongGuess(std::span<const int64_t> sizes) const {
+  size_t count = symbols_.size();
+  for (const SizeCondition& each : conditions_) {
+    if (!each.guessed || holdsCondition(each, sizes)) continue;
+    count = std::min(count, static_cast<size_t>(each.symbols));
+  }
+  return count;
 }
 
 bool SizeTable::isMeasured(const SizeExpression& expression) const {

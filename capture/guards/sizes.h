@@ -28,6 +28,7 @@ struct SizeCondition {
   SizeExpression expression;
   SizeRelation relation = SizeRelation::kEqual;
   bool guessed = false;  // it depends on what elements decide
+  int symbols = 0;       // how many symbols there were when it was asked
 };
 
 // The open sizes of one attempt. Each has the size of the example as its hint, and is at least 2. All
@@ -115,6 +116,9 @@ class SizeTable {
   bool matches(std::span<const int64_t> sizes) const;
   // Returns whether all guesses are right for these sizes.
   bool guessesHold(std::span<const int64_t> sizes) const;
+  // Returns how many symbols were made before a guess that is wrong for these sizes: behind it the
+  // program makes others.
+  size_t numBeforeWrongGuess(std::span<const int64_t> sizes) const;
   // Returns a line for each condition.
   std::vector<std::string> lines() const;
   // Names of symbols for texts.

@@ -388,6 +388,35 @@ class Decided:
             x = t.randn(3)
             self.same(compiled(x, t.tensor(n)), f(x, t.tensor(n)), n)
 
+    def test_a_size_chooses_the_sizes_behind_it(self):
+        t = self.torch
+
+        def f(x):
+            x = x[x >= 1]
+            if x.numel() > 20:
+                kept = t.zeros(x.numel(), dtype=t.bool)
+                for each in x.unique():
+                    kept[t.where(x == each)[0].sort(descending=True)[0]] = True
+                return x[kept]
+            return x[x > 2][:3]
+
+        # The hints of the first attempt lead to the other side, where other numbers are counted.
+        many, few = (t.arange(float(n)) % 4 for n in (120, 12))
+        for given in ((many, many[3:], few, many), (few, many, few)):
+            self.check(f, *given, graphs=None)
+            wick.compiler.reset()
+            self.assertEqual(wick.compiler.explain(f)(given[0]).graph_break_count, 0)
+
+    def test_results_in_lists_that_nothing_uses(self):
+        t = self.torch
+
+        def f(x):
+            y = x[x > 0].reshape(-1, 1)
+            y.split(1, 1), t.where(x[0] > 0), y.unbind(1)
+            return y.sum()
+
+        self.check(f, graphs=None)
+
     def test_random_numbers_are_drawn_once(self):
         t = self.torch
 
