@@ -27,7 +27,6 @@ namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
 constexpr int kMaxSourceDepth = 200;
-constexpr int kMaxNesting = 50;
 constexpr const char* kDictBeside = "the __dict__ of an object is used beside the object";
 
 bool isCallableInC(PyObject* object) {
@@ -419,71 +418,6 @@ Object Capture::addInput(Source* source, PyObject* tensor) {
   return fake;
 }
 
-namespace {
-
-// `open`: sizes stay open.
-Object objectWithin(Capture& capture, Variable* variable, bool open, int depth) {
-  if (depth > kMaxNesting) breakGraph("values are nested too deeply");
-  capture.use(variable);
-  if (open) {
-    if (auto* size = dynamic_cast<SizeVariable*>(variable)) {
-      return capture.numberFor(size->expression());
-    }
-    if (auto* slice = dynamic_cast<SliceVariable*>(variable)) {
-      Object parts[3];
-      for (size_t i = 0; i < 3; ++i) {
-        parts[i] = objectWithin(capture, slice->part(i), true, depth + 1);
-      }
-      return Object::checked(PySlice_New(parts[0].get(), parts[1].get(), parts[2].get()));
-    }
-  }
-  const bool elementwise = open && holdsSizes(variable);
-  PyObject* const constant = elementwise ? nullptr : variable->constant();
-  if (constant) return Object::share(constant);
-  if (auto* tensor = dynamic_cast<TensorVariable*>(variable)) return Object::share(tensor->fake());
-  if (auto* sequence = dynamic_cast<SequenceVariable*>(variable)) {
-    const std::vector<Variable*> elements = sequence->all(capture);
-    const auto count = static_cast<Py_ssize_t>(elements.size());
-    const bool list = dynamic_cast<ListVariable*>(variable) != nullptr;
-    Object made = Object::checked(list ? PyList_New(count) : PyTuple_New(count));
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      PyObject* const each =
-          objectWithin(capture, elements[static_cast<size_t>(i)], open, depth + 1).leak();
-      if (list) {
-        PyList_SET_ITEM(made.get(), i, each);
-      } else {
-        PyTuple_SET_ITEM(made.get(), i, each);
-      }
-    }
-    PyTypeObject* const type = variable->type();
-    if (open && !list && capture.world.isSizeType(type)) {
-      return Object::checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), made.get()));
-    }
-    return made;
-  }
-  if (auto* dict = dynamic_cast<DictVariable*>(variable)) {
-    Object made = Object::checked(PyDict_New());
-    for (const auto& [key, value] : dict->items(capture)) {
-      if (PyDict_SetItem(made.get(), objectWithin(capture, key, false, depth + 1).get(),
-                         objectWithin(capture, value, open, depth + 1).get()) < 0) {
-        throw PythonError();
-      }
-    }
-    return made;
-  }
-  if (auto* set = dynamic_cast<SetVariable*>(variable)) {
-    if (!set->holdsConstantsOnly()) breakGraph("a set of objects is an argument");
-    return Object::checked(PySet_New(set->keys()));
-  }
-  breakGraph(fmt::format("{} is an argument of a function in C", describe(*variable)));
-}
-
-}  // namespace
-
-Object Capture::objectFor(Variable* variable) {
-  return objectWithin(*this, variable, false, 0);
-}
-
 Object Capture::numberFor(const SizeExpression& expression) {
   SizeTable& sizes = guards.sizes();
   // The graph knows the sizes of its tensors alone.
@@ -495,10 +429,6 @@ Object Capture::numberFor(const SizeExpression& expression) {
     return Object::checked(PyLong_FromLongLong(*number));
   }
   return recording->numberFor(simple);
-}
-
-Object Capture::argumentFor(Variable* variable) {
-  return objectWithin(*this, variable, true, 0);
 }
 
 Variable* Capture::sizeVariable(const SizeExpression& expression) {

@@ -150,6 +150,8 @@ class Capture {
   // Returns the object of a constant, a fake, or a container of these. Throws GraphBreak. Open sizes
   // get the value of this call for good.
   Object objectFor(Variable* variable);
+  // Does the same with plain tuples, lists and dicts for those of derived classes.
+  Object elementsFor(Variable* variable);
   // Does the same for a function that is recorded: open sizes stay open.
   Object argumentFor(Variable* variable);
   // Returns the number that stands for an expression of open sizes there.

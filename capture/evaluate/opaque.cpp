@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "capture/evaluate/capture.h"
+#include "capture/values/constant.h"
 
 namespace wick::capture {
 namespace {

@@ -71,6 +71,8 @@ std::vector<Variable*> sortVariables(Capture& capture, std::vector<Variable*> el
                                      Variable* key, bool reverse);
 // Returns the text that format() makes.
 Variable* formatted(Capture& capture, Variable* value, int conversion, Variable* specification);
+// Returns the text that pattern.format(...) makes.
+Variable* formattedBy(Capture& capture, PyObject* pattern, const Arguments& given);
 
 // Returns a function of the module `builtins` (borrowed, for good).
 PyObject* builtinNamed(const char* name);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
@@ -92,20 +94,43 @@ bool isConstant(PyObject* object) {
 }
 
 namespace {
+
+// Returns whether a text of such a tuple is made without code of the program: its class is from C or
+// from collections.namedtuple.
+bool hasPlainText(PyTypeObject* type) {
+  static PyObject* const kNamed = libraryObject("functools", "_CacheInfo");
+  for (const char* name : {"__repr__", "__str__", "__format__"}) {
+    const Object text = Object::checked(PyUnicode_InternFromString(name));
+    PyObject* const found = findTypeItem(type, text.get());
+    if (!found || !PyFunction_Check(found)) continue;
+    PyObject* const of_named = findTypeItem(reinterpret_cast<PyTypeObject*>(kNamed), text.get());
+    if (!of_named || !PyFunction_Check(of_named) ||
+        PyFunction_GET_CODE(found) != PyFunction_GET_CODE(of_named)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool holdsWithin(PyObject* object, int depth) {
   if (isConstant(object)) return true;
   if (depth > kMaxNesting) return false;
-  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+  const bool tuple =
+      PyTuple_CheckExact(object) || (PyTuple_Check(object) && hasPlainText(Py_TYPE(object)));
+  if (PyList_CheckExact(object) || tuple) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
       if (!holdsWithin(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return false;
     }
     return true;
   }
-  if (!PyDict_CheckExact(object)) return false;
+  if (!PyDict_CheckExact(object) && !PyODict_CheckExact(object) &&
+      Py_TYPE(object) != DictVariable::defaultDictType()) {
+    return false;
+  }
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
   while (PyDict_Next(object, &at, &key, &value)) {
-    if (!isConstant(key) || !holdsWithin(value, depth + 1)) return false;
+    if (!holdsWithin(key, depth + 1) || !holdsWithin(value, depth + 1)) return false;
   }
   return true;
 }
@@ -159,9 +184,11 @@ Variable* ConstantVariable::callMethod(Capture& capture, const std::string& name
       return capture.constant(Object::checked(PyUnicode_Join(constant_.get(), parts.get())).get());
     });
   }
-  if (PyUnicode_Check(constant_.get()) && (name == "format" || name == "format_map")) {
-    for (Variable* each : given.positional) {
-      if (!each->constant()) breakGraph("str.format() with values that are not constants");
+  if (PyUnicode_Check(constant_.get()) && name == "format") {
+    const auto isPlain = [](Variable* each) { return each->constant() != nullptr; };
+    if (!std::ranges::all_of(given.positional, isPlain) ||
+        !std::ranges::all_of(given.keywords, [&](const auto& e) { return isPlain(e.second); })) {
+      return formattedBy(capture, constant_.get(), given);
     }
   }
   return capture.concretely([&]() -> Variable* {

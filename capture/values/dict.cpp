@@ -61,7 +61,7 @@ Object keyObject(Capture& capture, Variable* key) {
     return Object::share(constant);
   }
   if (dynamic_cast<TupleVariable*>(key)) {
-    Object whole = capture.objectFor(key);
+    Object whole = capture.elementsFor(key);
     if (isConstant(whole.get())) return whole;
     breakGraph("a key that is a tuple of values that are not constants");
   }

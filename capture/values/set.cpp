@@ -50,6 +50,13 @@ bool isAmong(const std::array<const char*, kCount>& names, const std::string& na
   return std::ranges::find(names, name) != names.end();
 }
 
+// The keys of a set are plain tuples, which would lose the class.
+void checkElement(const Variable& element) {
+  if (dynamic_cast<const TupleVariable*>(&element) && element.type() != &PyTuple_Type) {
+    breakGraph(fmt::format("{} in a set", describe(element)));
+  }
+}
+
 // The elements in the set's order.
 Object orderOf(PyObject* set) {
   return Object::checked(PySequence_Tuple(set));
@@ -62,6 +69,7 @@ SetVariable::SetVariable(Capture& capture, PyTypeObject* type,
     : type_(type) {
   Object list = Object::checked(PyList_New(0));
   for (Variable* each : elements) {
+    checkElement(*each);
     const Object key = keyObject(capture, each);
     if (!isConstant(key.get())) objects_.try_emplace(key.get(), each);
     if (PyList_Append(list.get(), key.get()) < 0) throw PythonError();
@@ -121,6 +129,7 @@ void SetVariable::checkOrder() const {
 }
 
 void SetVariable::add(Capture& capture, Variable* element) {
+  checkElement(*element);
   const Object key = keyFor(capture, element);
   if (!isConstant(key.get())) objects_.try_emplace(key.get(), element);
   change(capture, {"add", {key}, objects_});
@@ -188,6 +197,7 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
   const bool of_element = isAmong(kOfElement, name);
   if (!given.keywords.empty() || !(of_element || isAmong(kOfIterables, name))) return nullptr;
   if (of_element && given.positional.size() != 1) return nullptr;
+  if (name == "add") checkElement(*given.positional[0]);
   if (name == "pop") {
     if (!objects_.empty()) breakGraph("set.pop() of a set of objects");
     checkOrder();

@@ -1,5 +1,8 @@
 """Constants, f-strings, strings and bytes."""
 
+import collections
+import typing
+
 NAMES = ("alpha", "beta")
 
 
@@ -102,6 +105,58 @@ def text_of_tensor(x):
     y = torch.ones(2)
     s = str(y)
     return y + x, s, f"{y.sum()}"
+
+
+class Shown:
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __repr__(self):
+        return f"Shown\u2022{self.sizes}"
+
+    def __format__(self, wanted):
+        return f"<{wanted}>" if wanted else repr(self)
+
+
+@program(given((2, 3), {"a": [1, None], "b": {2: "c"}}))
+def fields_of_all_kinds(x, table):
+    shown, sizes = Shown([1, 2]), (4, 5)
+    return (x + 1, "got {} and {}".format(sizes, table), "{0!r:>20}|{0!s}|{1[a]}|{1[b][2]!a}".format(shown, table),
+            "{s.sizes[1]:{width}}|{s:wide}|{{}}".format(s=shown, width=4), "{} {}".format(x.shape, [x.dim(), sizes]),
+            f"{shown!a}|{shown!r:>14}|{shown!s:.3}|{shown:a}|{shown}", "{:>{}}|{!r:<8}".format("a", 3, "b"), "{}".format(Shown), "sizes {}, {n}".format(*sizes, n=[3]))
+
+
+Point = collections.namedtuple("Point", "a b")
+
+
+class Pair(typing.NamedTuple):
+    first: int
+    second: str = "s"
+
+
+@program(given((2, 3)))
+def texts_of_derived_containers(x):
+    ordered, counted = collections.OrderedDict(a=x.shape), collections.defaultdict(list, b=[Pair(1)])
+    each = [x.shape, Point(1, (2,)), Pair(3), ordered, counted, [x.size(), {"p": Pair(4, "t")}], (Point([1], None),)]
+    return [x + 1] + [(f"{e}", f"{e!r}", f"{e!s:>60}", str(e), repr(e), "{} {!r}".format(e, e), "%s %r" % (e, e), ascii(e)) for e in each]
+
+
+@program(given((2,)), graphs=None, breaks="the class of an element of a set would be lost")
+def sets_of_derived_tuples(x):
+    made = {x.shape, (2,)}
+    made.add(Point(1, 2))
+    return x + 1, made, [type(e).__name__ for e in made], (2,) in made, x.shape in made
+
+
+@program(given((2,)), graphs=None, breaks="Python raises the error")
+def fields_that_are_missing(x):
+    made = [x + 1]
+    for pattern in ("{} {}", "{0} {}", "{a}", "{0.nothing}", "{0[5]}", "{", "{0!z}", "{:{:{}}}"):
+        try:
+            made.append(pattern.format([1]))
+        except Exception as error:
+            made.append((type(error).__name__, str(error)))
+    return made
 
 
 @program(given((2,)))
