@@ -338,6 +338,13 @@ PyObject* joinSizes(PyObject* a, PyObject* b) {
   });
 }
 
+PyObject* repeatSizes(PyObject* a, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    const Owned repeated = checked(PyTuple_Type.tp_as_sequence->sq_repeat(a, count));
+    return toSize(repeated.get());
+  });
+}
+
 PyObject* sizeNumel(PyObject* self, PyObject*) {
   return guarded([&] {
     Owned product = checked(PyLong_FromLong(1));
@@ -489,6 +496,7 @@ void addPlainTypes(PyObject* module) {
       {Py_tp_repr, reinterpret_cast<void*>(sizeRepr)},
       {Py_mp_subscript, reinterpret_cast<void*>(sizeSubscript)},
       {Py_sq_concat, reinterpret_cast<void*>(joinSizes)},
+      {Py_sq_repeat, reinterpret_cast<void*>(repeatSizes)},
       {Py_tp_methods, size_methods},
       {0, nullptr},
   };

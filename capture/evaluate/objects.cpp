@@ -26,9 +26,7 @@ enum class Form : uint8_t {
 Object tupleOf(PyTypeObject* type, Object elements) {
   if (type == &PyTuple_Type) return elements;
   if (type->tp_dictoffset != 0) breakGraph("the text of a tuple that has attributes");
-  static PyObject* const kNew = PyUnicode_InternFromString("__new__");
-  PyObject* const found = findTypeItem(type, kNew);
-  if (found && PyCFunction_Check(found)) {
+  if (isMadeByItself(type)) {
     return Object::checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), elements.get()));
   }
   const Object arguments = Object::checked(PyTuple_Pack(1, elements.get()));

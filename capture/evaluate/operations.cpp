@@ -152,7 +152,9 @@ Variable* repeated(Capture& capture, SequenceVariable* sequence, Variable* count
   const std::vector<Variable*> once = sequence->all(capture);
   for (int64_t i = 0; i < times; ++i) elements.insert(elements.end(), once.begin(), once.end());
   if (dynamic_cast<ListVariable*>(sequence)) return capture.make<ListVariable>(std::move(elements));
-  return capture.make<TupleVariable>(std::move(elements), &PyTuple_Type);
+  PyTypeObject* const type =
+      capture.world.isSizeType(sequence->type()) ? sequence->type() : &PyTuple_Type;
+  return capture.make<TupleVariable>(std::move(elements), type);
 }
 
 // Lists, tuples, dicts and sets; null if the operator is none of theirs.
@@ -324,8 +326,11 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
     return false;
   }
   if (a || b) return false;
-  if (left->source && right->source) capture.guardSame(left, right, false);
-  return false;
+  if (!left->source || !right->source) return false;
+  // A tuple may be found in two places.
+  const bool same = left->object && left->object.get() == right->object.get();
+  capture.guardSame(left, right, same);
+  return same;
 }
 
 namespace {

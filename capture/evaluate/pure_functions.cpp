@@ -56,6 +56,9 @@ Table makePureTable() {
   Table table;
   const Object math = Object::checked(PyImport_ImportModule("math"));
   addPublic(table, math.get());
+  for (const char* name : {"bisect_left", "bisect_right"}) {
+    table[libraryObject("_bisect", name)] = {Known::Kind::kPure};
+  }
   const Object module = Object::checked(PyImport_ImportModule("_operator"));
   const auto add = [&](const char* name, Known known) {
     const Object found = Object::checked(PyObject_GetAttrString(module.get(), name));

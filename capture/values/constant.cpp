@@ -179,7 +179,9 @@ Variable* ConstantVariable::ownAttribute(Capture& capture, PyObject* name) {
 Variable* ConstantVariable::callMethod(Capture& capture, const std::string& name,
                                        const Arguments& given) {
   if (PyUnicode_Check(constant_.get()) && name == "join" && given.positional.size() == 1) {
-    const Object parts = capture.objectFor(given.positional[0]);
+    Variable* const elements =
+        capture.make<TupleVariable>(elementsOf(capture, given.positional[0]), &PyTuple_Type);
+    const Object parts = capture.objectFor(elements);
     return capture.concretely([&] {
       return capture.constant(Object::checked(PyUnicode_Join(constant_.get(), parts.get())).get());
     });

@@ -123,6 +123,10 @@ bool isStructSequence(PyTypeObject* type) {
 
 }  // namespace
 
+bool isMadeByItself(PyTypeObject* type) {
+  return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || isStructSequence(type);
+}
+
 PyObject* TupleVariable::constant() const {
   if (asked_) return constant_.get();
   if (source || type_ != &PyTuple_Type || holdsSizes(this)) return nullptr;
@@ -188,8 +192,7 @@ int TupleVariable::build(Builder& builder) {
   std::vector<int> parts;
   if (type_ != &PyTuple_Type) {
     const int made = builder.make(StepKind::kTuple, builder.buildAll(elements_));
-    // A class of C makes its tuples itself.
-    if (!(type_->tp_flags & Py_TPFLAGS_HEAPTYPE) || isStructSequence(type_)) {
+    if (isMadeByItself(type_)) {
       return builder.make(StepKind::kCall,
                           {builder.constant(reinterpret_cast<PyObject*>(type_)), made});
     }

@@ -33,6 +33,9 @@ class SequenceVariable : public Variable {
   Access access_ = Access::kListItem;
 };
 
+// Returns whether a call of the class makes its tuples, as for a class of C; tuple.__new__ makes others.
+bool isMadeByItself(PyTypeObject* type);
+
 class TupleVariable : public SequenceVariable {
  public:
   TupleVariable(Object existing, PyTypeObject* type)

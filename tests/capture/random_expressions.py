@@ -315,6 +315,17 @@ STR_FORMS = expressions("""
     str({x}.dtype)
     str({x}.device)
     str(tuple({x}.shape))
+    2: f"{{x}.shape}"
+    f"{{x}.shape!r:>{{#}}}"[-9:]
+    str([{x}.shape, {i}])[:24]
+    "%s" % ({x}.shape,)
+    "{}|{}".format({x}.shape, {li})[:24]
+    "{0[0]}:{1!r:>6}".format({x}.shape, {s})
+    str({x}.shape * 2)
+    repr(collections.OrderedDict([({s}, {x}.shape)]))[-30:]
+    str(collections.defaultdict(list, {"k": {i}}))[-9:]
+    "".join(map(str, {x}.shape))
+    "-".join({s}[:2] for {@1} in {x}.shape)
     str(None)
     2: ({s} if {b} else {s})
     ({s} or "empty")

@@ -230,3 +230,21 @@ def memory_of_argument_is_replaced(x):
 def argument_is_resized(x):
     x.resize_(2)
     return x + 1
+
+
+class Held:
+    def __init__(self, value):
+        self.value = value
+
+
+@program(given((2,)))
+def tuples_in_two_places(x):
+    return x + 1, compare_places(Held(PLACED), Held(PLACED)), PLACES[0].value is PLACES[1].value, [PLACES[0].value] == [PLACES[1].value]
+
+
+PLACED = (1, (2,))
+PLACES = [Held(PLACED), Held(PLACED)]
+
+
+def compare_places(a, b):
+    return a.value is b.value, (a.value, 1) == (b.value, 1), a.value == b.value

@@ -141,6 +141,11 @@ def texts_of_derived_containers(x):
     return [x + 1] + [(f"{e}", f"{e!r}", f"{e!s:>60}", str(e), repr(e), "{} {!r}".format(e, e), "%s %r" % (e, e), ascii(e)) for e in each]
 
 
+@program(given((2, 3)))
+def parts_that_are_joined(x):
+    return x + 1, "x".join(str(size) for size in x.shape), "-".join(map(str, x.shape * 2)), 2 * x.shape, x.shape * 0, type(x.shape * 2)
+
+
 @program(given((2,)), graphs=None, breaks="the class of an element of a set would be lost")
 def sets_of_derived_tuples(x):
     made = {x.shape, (2,)}
