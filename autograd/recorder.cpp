@@ -329,14 +329,22 @@ class Recording {
     }
   }
 
+  // Returns whether the operator makes its results one by one, as PyTorch's composite ones do, so that
+  // each may be written to.
+  bool makesViewsApart() const {
+    static const Symbol kApart[] = {Symbol::aten("tensor_split"), Symbol::aten("hsplit"),
+                                    Symbol::aten("vsplit"), Symbol::aten("dsplit")};
+    return std::ranges::find(kApart, op_.symbol()) != std::end(kApart);
+  }
+
   void noteView(const Tensor& t, bool list) const {
     if (!op_.makesViews() || isArgument(t)) return;
     for (const IValue& value : kept_) {
       if (value.isTensor() && value.toTensor().sharesStorage(t)) {
         setViewOf(t, value.toTensor(),
-                  !gradEnabled() ? ViewOrigin::Unrecorded
-                  : list         ? ViewOrigin::Several
-                                 : ViewOrigin::Plain);
+                  !gradEnabled()               ? ViewOrigin::Unrecorded
+                  : list && !makesViewsApart() ? ViewOrigin::Several
+                                               : ViewOrigin::Plain);
         return;
       }
     }

@@ -364,6 +364,11 @@ bool isPlainView(const Tensor& t) {
   return history && history->base.defined() && history->origin == ViewOrigin::Plain;
 }
 
+bool isOneOfSeveralViews(const Tensor& t) {
+  const History* const history = find(t);
+  return history && history->base.defined() && history->origin == ViewOrigin::Several;
+}
+
 namespace {
 
 // Of a view that is no plain one: why it must not be written to.

@@ -196,6 +196,8 @@ void setViewOf(const Tensor& view, const Tensor& base, ViewOrigin origin);
 Tensor baseOf(const Tensor& t);
 // Returns whether it is the only view that an operator made with gradients on, so that writes to either reach the other.
 bool isPlainView(const Tensor& t);
+// Returns whether it is one of the results of an operator that makes several views, or a view of one.
+bool isOneOfSeveralViews(const Tensor& t);
 // RuntimeError when the tensor must not be written to while gradients are recorded.
 void checkMayWrite(const Tensor& t);
 // Forgets where the tensor comes from, and that it requires a gradient.

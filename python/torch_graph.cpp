@@ -135,6 +135,14 @@ class TorchGraph : public capture::CapturedGraph {
     made[index] = Object::share(PySequence_Fast_GET_ITEM(all.get(), part.index));
   }
 
+  // Returns a view of the tensor that PyTorch knows as one of several, so that a write to it raises.
+  Object oneOfSeveral(PyObject* tensor) const {
+    const TorchGradMode on(*record_->library, true);
+    const Object row = Object::checked(PyObject_CallMethod(tensor, "unsqueeze", "i", 0));
+    const Object rows = Object::checked(PyObject_CallMethod(row.get(), "unbind", "i", 0));
+    return Object::checked(PySequence_GetItem(rows.get(), 0));
+  }
+
   // Finds results that are an input or another result itself, where a branch decides that.
   void identify(const TorchCallState& call, std::vector<Object>& made) const {
     const std::vector<bool>& joined = record_->script.joined;
@@ -167,6 +175,14 @@ class TorchGraph : public capture::CapturedGraph {
     };
     for (size_t i = 0; i < count; ++i) {
       if (!made[i] && !isPart(i)) made[i] = call.viewOf(i, made[call.firstOn(i)].get());
+    }
+    // The memory of a part may have come first; it is a view all the same.
+    for (size_t i = 0; i < record_->num_results; ++i) {
+      if (!made[i] || !record_->of_several[i] || !call.needsGradient(i)) continue;
+      const auto part = record_->parts.find(i);
+      const bool again =
+          part != record_->parts.end() && (part->second.of_input || made[part->second.base]);
+      made[i] = again ? Object() : oneOfSeveral(made[i].get());
     }
     for (size_t i = 0; i < count; ++i) addPart(call, i, made);
     made.resize(record_->num_results);

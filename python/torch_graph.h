@@ -76,6 +76,8 @@ struct TorchRecord {
   bool grad_mode = true;          // at the start
   std::vector<bool> unrecorded;   // for each output: a view that has no history of its own
   std::vector<bool> plain_views;  // for each output: a view that was made with gradients on
+  std::vector<bool>
+      of_several;  // for each output: one of several views, which must not be written to
   std::unordered_map<size_t, TorchPart> parts;  // by output
   std::vector<TorchComponent> components;       // empty where no output requires a gradient
 };

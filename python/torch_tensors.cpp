@@ -252,6 +252,7 @@ class TorchRecording : public FakeRecording {
     for (const Object& each : record_.output_fakes) {
       all.push_back(each.get());
       record_.plain_views.push_back(isViewOfWhatIsKnown(each));
+      record_.of_several.push_back(autograd::isOneOfSeveralViews(tensorIn(each.get())));
     }
     findParts();
     std::vector<Tensor> given, results;

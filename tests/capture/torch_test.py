@@ -338,6 +338,36 @@ class Gradients(unittest.TestCase):
         self.assertEqual(seen, [[3, 3]])
         self.assertEqual(y.grad.tolist(), [1, 1])
 
+    def test_writes_to_one_of_several_views(self):
+        cases = {
+            "parts": lambda y: [part.mul_(2) for part in y.unbind(0)],
+            "part alone": lambda y: y.chunk(1)[0].add_(1),
+            "view of a part": lambda y: y.split(1)[0].view(-1).mul_(2),
+            "part of an iterator": lambda y: next(iter(y)).view_as(y[0]).mul_(2),
+            "parts made one by one": lambda y: [part.mul_(2) for part in y.tensor_split(2)],
+        }
+        for name, write in cases.items():
+            for rows in (1, 2):
+                for kept in (True, False):
+                    outcomes = []
+                    for torch_ in (torch, torch, wick.torch):
+                        def f(x):
+                            y = x * 2
+                            made = write(y)
+                            return y if kept else made
+
+                        wick.compiler.reset()
+                        run = wick.compile(f) if len(outcomes) == 1 else f
+                        x = torch_.ones(rows, 3, requires_grad=True)
+                        try:
+                            result = run(x)
+                            outcomes.append([e.tolist() for e in result] if isinstance(result, list) else result.tolist())
+                        except RuntimeError as error:
+                            outcomes.append(str(error).split(" is a view")[1])
+                    with self.subTest(name, rows=rows, kept=kept):
+                        self.assertEqual(outcomes[1], outcomes[0])
+                        self.assertEqual(outcomes[2], outcomes[0])
+
     def test_writes_to_inputs(self):
         def count(buffer, v):
             buffer.add_(1)
