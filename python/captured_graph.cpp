@@ -269,8 +269,7 @@ int64_t sizeAt(const Tensor& tensor, int64_t dim) {
   return dim == Guesses::kNumel ? tensor.numel() : tensor.size(dim);
 }
 
-// Runs a graph that is run this time alone, so that nothing is optimized where operators are all that
-// it holds.
+// Runs a graph that no other run will need. Optimizes nothing where it holds operators alone.
 IValue runOnce(const std::shared_ptr<Graph>& graph, std::vector<IValue> inputs) {
   const auto plan = planOf(*graph, std::numeric_limits<uint16_t>::max());
   if (plan) {

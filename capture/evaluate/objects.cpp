@@ -25,7 +25,8 @@ enum class Form : uint8_t {
 // Returns a tuple of the class. Calls none of its functions.
 Object tupleOf(PyTypeObject* type, Object elements) {
   if (type == &PyTuple_Type) return elements;
-  if (type->tp_dictoffset != 0) breakGraph("the text of a tuple that has attributes");
+  if (type->tp_dictoffset != 0)
+    breakGraph("a tuple that has attributes is an argument of a function in C");
   if (isMadeByItself(type)) {
     return Object::checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), elements.get()));
   }

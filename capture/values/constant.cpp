@@ -98,7 +98,11 @@ namespace {
 // Returns whether a text of such a tuple is made without code of the program: its class is from C or
 // from collections.namedtuple.
 bool hasPlainText(PyTypeObject* type) {
-  static PyObject* const kNamed = libraryObject("functools", "_CacheInfo");
+  // All classes that namedtuple() makes share the code of __repr__.
+  static PyObject* const kNamed = [] {
+    PyObject* const make = libraryObject("collections", "namedtuple");
+    return Object::checked(PyObject_CallFunction(make, "ss", "Named", "field")).leak();
+  }();
   for (const char* name : {"__repr__", "__str__", "__format__"}) {
     const Object text = Object::checked(PyUnicode_InternFromString(name));
     PyObject* const found = findTypeItem(type, text.get());

@@ -50,7 +50,7 @@ bool isAmong(const std::array<const char*, kCount>& names, const std::string& na
   return std::ranges::find(names, name) != names.end();
 }
 
-// The keys of a set are plain tuples, which would lose the class.
+// Breaks the graph for an element whose class would be lost: the keys of a set are plain tuples.
 void checkElement(const Variable& element) {
   if (dynamic_cast<const TupleVariable*>(&element) && element.type() != &PyTuple_Type) {
     breakGraph(fmt::format("{} in a set", describe(element)));
@@ -219,6 +219,7 @@ Variable* SetVariable::callMethod(Capture& capture, const std::string& name,
       // The elements are taken in their order, as those of any iterable.
       Object list = Object::checked(PyList_New(0));
       for (Variable* element : elementsOf(capture, each)) {
+        checkElement(*element);
         const Object key = keyFor(capture, element);
         if (!isConstant(key.get())) all.try_emplace(key.get(), element);
         if (PyList_Append(list.get(), key.get()) < 0) throw PythonError();

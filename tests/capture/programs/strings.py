@@ -150,7 +150,9 @@ def parts_that_are_joined(x):
 def sets_of_derived_tuples(x):
     made = {x.shape, (2,)}
     made.add(Point(1, 2))
-    return x + 1, made, [type(e).__name__ for e in made], (2,) in made, x.shape in made
+    more = {1}
+    more.update([Point(3, 4)])
+    return x + 1, made, [type(e).__name__ for e in made], (2,) in made, x.shape in made, more, {1}.union([x.shape])
 
 
 @program(given((2,)), graphs=None, breaks="Python raises the error")
