@@ -38,6 +38,8 @@ class BranchRecording {
   // another output. For recordings whose tensors are not Wick's own.
   void check(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;
   bool any() const { return !joined_.empty(); }
+  // Returns whether a side of a branch or the body of a loop is being recorded.
+  bool isWithin() const { return !open_.empty(); }
   // Returns whether the tensor is a result that may be another tensor as well.
   bool isJoined(const Tensor& fake) const;
 

@@ -24,6 +24,7 @@ using capture::breakGraph;
 using capture::Object;
 
 constexpr Device kMeta{DeviceType::Meta, -1};
+constexpr const char* kOpenBranch = "a branch on the value of a tensor in a graph with open sizes";
 
 // Constants beside fakes have no memory either.
 IValue fakedValue(const IValue& v) {
@@ -424,7 +425,7 @@ void FakeRecording::expect(PyObject* condition, bool truth) {
 }
 
 void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
-  if (sizes_.isOpen()) breakGraph("a branch on the value of a tensor in a graph with open sizes");
+  if (sizes_.isOpen()) breakGraph(kOpenBranch);
   sizes_.forbidDecided();
   clearCasts();
   branches_.beginBranch(tensorIn(condition), step);
@@ -561,6 +562,8 @@ PyTypeObject* FakeRecording::typeOf(PyObject* fake) const {
 }
 
 void FakeRecording::addFake(PyObject* fake, const capture::InputSizes& sizes) {
+  // The other side would not know what this one computes of the sizes.
+  if (branches_.isWithin() && !sizes.areAllClosed()) breakGraph(kOpenBranch);
   const Tensor& tensor = tensorIn(fake);
   tracer_.addInput(fmt::format("x{}", memories_.size()), IValue(tensor));
   const Ref<Storage>& memory = tensor.impl()->storage;

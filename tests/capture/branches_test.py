@@ -64,6 +64,16 @@ class Branches:
 
         self.check(f, (self.numbers(1, 2), self.numbers(3, 4)), (self.numbers(-1, 2), self.numbers(3, 4)))
 
+    def test_an_input_with_other_sizes_is_looked_at_within(self):
+        def f(c, x):
+            k = 0
+            while c < 3 and k < 2:
+                k += 1
+            return x[: x.shape[0] - 1] * 2 if c > 0 else x[: x.shape[0] - 1] + 1
+
+        given = [(self.torch.tensor(float(c)), self.numbers(*range(n))) for c, n in ((1, 4), (1, 5), (-1, 6), (5, 3))]
+        self.check(f, *given, breaks=None)
+
     def test_both_sides_return(self):
         def f(x):
             if x.mean() > 1:
