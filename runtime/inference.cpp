@@ -294,8 +294,9 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   std::shared_ptr<Graph> graph = method.graph()->copy();
   simplifyForInference(*graph, self, for_any_rank);
   formAttention(*graph);
+  const bool ordered = areLayersChannelsLast(*graph);
   fuseEpilogues(*graph);
-  keepRowMajor(*graph);
+  if (!ordered) keepRowMajor(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);
   ensureTeam(numThreads());

@@ -104,5 +104,59 @@ TEST(KeepRowMajor, PreparedModulesRaiseWhereThereIsNoView) {
   }
 }
 
+Tensor channelsLast(const Tensor& t) {
+  return t.contiguous(MemoryFormat::ChannelsLast);
+}
+
+// Layers pass on the order of their inputs and weights.
+TEST(KeepRowMajor, PreparedModulesKeepChannelsLastOrder) {
+  for (const char* body : {
+           "    return y.view(2, -1)\n",
+           "    return y.permute(0, 2, 3, 1).view(2, -1)\n",
+           "    return (y + 1).view_as(torch.zeros(2, 120))\n",
+           "    return torch.tensor(y.stride()) + int(y.is_contiguous())\n",
+           "    return y.as_strided([3, 4], [5, 1], 2).clone()\n",
+           "    z = y.flatten()\n    z[3:5].mul_(2.0)\n    return y + z.view_as(y)\n",
+           "    z = y.view(2, -1)\n    z.add_(1)\n    return y\n",
+           "    return torch.max_pool2d(y, 2).view(-1)\n",
+           "    if y.size(0) == 2:\n        y = y * 2\n    return y.view(-1)\n",
+           "    for i in range(2):\n        y = torch.relu(y)\n        y.view(-1)\n    return y\n",
+           "    return torch.conv2d(y, self.w[:, :1].repeat(1, 4, 1, 1)).view(-1)\n",
+           "    return y.mean([2, 3], keepdim=True).view(2, 4)\n",
+       }) {
+    for (const bool weights : {false, true}) {
+      for (const char* start : {"", "    x = x.contiguous(memory_format=torch.channels_last)\n",
+                                "    x = x.contiguous()\n"}) {
+        ModuleBuilder builder("Net");
+        const Tensor weight = waves({4, 3, 3, 3});
+        builder.registerParameter("w", weights ? channelsLast(weight) : weight);
+        builder.define(
+            fmt::format("def forward(self, x):\n{}"
+                        "    y = torch.relu(torch.conv2d(x, self.w, None, 1, 1))\n{}",
+                        start, body));
+        const Module module = builder.build().eval();
+        const PreparedMethod prepared = optimizeForInference(module);
+        const Tensor rows = waves({2, 3, 6, 5});
+        for (const Tensor& x : {rows, channelsLast(rows), rows}) {
+          const auto outcome = [&](const auto& f) -> std::string {
+            try {
+              const Tensor t = f({IValue(x)}).toTensor();
+              double sum = 0;
+              const Tensor rows = t.to(DType::Double).contiguous();
+              for (int64_t i = 0; i < rows.numel(); ++i) {
+                sum += rows.data<double>()[i] * (1 + static_cast<double>(i % 7));
+              }
+              return fmt::format("{} {:.3f}", t.describe(), sum);
+            } catch (const RuntimeError&) {
+              return "an error";
+            }
+          };
+          EXPECT_EQ(outcome(prepared), outcome(module)) << start << body << weights;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wick::keep_row_major_test
