@@ -39,7 +39,7 @@ bool broadcastsTo(IntSpan from, IntSpan to) {
 }
 
 Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& where) {
-  static const OperatorHandle kSum("aten::sum_to_size", "");
+  static const OperatorHandle kSum("aten::sum_to_size", ""), kMove("aten::to", "prim_Device");
   if (!gradient.defined()) return gradient;
   Tensor out = gradient;
   if (!std::ranges::equal(out.sizes(), shape.sizes)) {
@@ -52,6 +52,8 @@ Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& whe
   if (out.dtype() != shape.dtype) {
     out = ops::toDType(out, static_cast<int64_t>(shape.dtype), false, false, IValue());
   }
+  // The operator may have copied to another device.
+  if (out.device() != shape.device) out = kMove(out, shape.device, IValue(), false, false);
   return out;
 }
 

@@ -77,7 +77,7 @@ Nanoseconds waitedFor(pid_t thread) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
   char text[96] = {};
-  const ssize_t length = read(file, text, sizeof(text) - 1);
+  const ssize_t length = ::read(file, text, sizeof(text) - 1);
   close(file);
   // Time on a processor, time of waiting for one, number of times that it got one.
   long long ran = 0, waited = -1;

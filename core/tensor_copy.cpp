@@ -410,11 +410,13 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
       return *this;
     }
   }
+  if (!on_cpu && device().type == src.device().type && !deviceBackend(device().type).holdsData()) {
+    return *this;
+  }
   if (!on_cpu && device() != src.device()) {
     copyAcross(*this, source);
     return *this;
   }
-  if (!on_cpu && !deviceBackend(device().type).holdsData()) return *this;
   if (mayOverlap(*this, src)) {
     bool same_place = rawData() == src.rawData() && dtype() == src.dtype() &&
                       impl_->strides == src.impl_->strides;

@@ -347,7 +347,7 @@ zero_point: summed_but_axis(learned_zero_gradient(grad, self, s, z, quant_min, q
          aten::_unsafe_masked_index_put_accumulate)",
      kLater},
     {R"(aten::_to_cpu, aten::batch_norm_gather_stats, aten::batch_norm_gather_stats_with_counts,
-         aten::cuda, aten::_copy_from, aten::_copy_from_and_resize, aten::_fused_dropout,
+         aten::_copy_from, aten::_copy_from_and_resize, aten::_fused_dropout,
          aten::_masked_scale, aten::_new_zeros_with_same_feature_meta, aten::_pin_memory,
          aten::batch_norm_elemt, aten::batch_norm_stats, aten::chalf, aten::glu_jvp)",
      kOtherDevices},

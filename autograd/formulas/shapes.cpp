@@ -217,7 +217,7 @@ self: grad.permute([len(self_size) - 1 - i for i in range(len(self_size))])
 return [t.reshape([1, t.numel()]) if t.dim() < 2 else t for t in tensors]
 )"},
     {"aten::atleast_3d.Sequence", "return [torch.atleast_3d(t) for t in tensors]"},
-    {R"(aten::broadcast_to, aten::lift, aten::lift_fresh, aten::pin_memory, aten::cpu,
+    {R"(aten::broadcast_to, aten::lift, aten::lift_fresh, aten::pin_memory, aten::cpu, aten::cuda,
          aten::to.prim_Device, aten::to.prim_dtype, aten::to.prim_other, aten::_cast_Double,
          aten::_cast_Float, aten::_cast_Half, aten::_autocast_to_full_precision,
          aten::_autocast_to_reduced_precision)",

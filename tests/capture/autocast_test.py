@@ -124,8 +124,12 @@ class Autocast:
         self.assertEqual([x.dtype for x in got], [y.dtype for y in expected])
         self.assertEqual([x.requires_grad for x in got], [y.requires_grad for y in expected])
         for x, y in zip(got, expected):
-            self.assertEqual((x.shape, x.stride()), (y.shape, y.stride()))
+            self.assertEqual((x.shape, self.strides(x)), (y.shape, self.strides(y)))
             self.close(x, y, within)
+
+    def strides(self, x):
+        # PyTorch's for one element depend on the processor, which may have products of bfloat16.
+        return [stride for stride, size in zip(x.stride(), x.shape) if size != 1]
 
     def close(self, x, y, within):
         if y.is_complex():
