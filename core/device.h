@@ -15,7 +15,9 @@ enum class DeviceType : int8_t { CPU = 0, CUDA = 1, Meta = 14 };
 
 struct Device {
   DeviceType type = DeviceType::CPU;
-  int8_t index = -1;  // -1: the current device of that type
+  // -1: the current device of that type. Below it: tensors on the device "meta" that stand for such of
+  // another device (lazy/stand_in.h); no text gives such numbers.
+  int8_t index = -1;
 
   constexpr Device() = default;
   constexpr Device(DeviceType of_type, int8_t at = -1) : type(of_type), index(at) {}

@@ -1,5 +1,6 @@
 #include "core/device_backend.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -75,6 +76,7 @@ void setDeviceBackend(DeviceType type, DeviceBackend* backend) {
 }
 
 Device placeOf(Device device) {
+  if (device.type == DeviceType::Meta) return {device.type, std::min<int8_t>(device.index, -1)};
   if (!device.isCuda()) return {device.type, -1};
   DeviceBackend& backend = deviceBackend(device.type);
   if (device.index < 0) return backend.current();

@@ -309,6 +309,12 @@ bool joinsDevices(const Operator& op) {
   return listed != tables().neutral.end() && listed->second == TableRule::Mixed;
 }
 
+ForeignTensors foreignTensors(const Operator& op, DeviceType type) {
+  const Resolved& found = resolvedFor(op, type);
+  if (!found.one_device) return ForeignTensors::All;
+  return found.mixes ? ForeignTensors::Numbers : ForeignTensors::None;
+}
+
 DeviceType deviceOfArguments(const Operator& op, const IValue* args, size_t num_args) {
   DeviceType type = DeviceType::CPU;
   forTensors(op, const_cast<IValue*>(args), num_args, [&](size_t, const IValue& v) {

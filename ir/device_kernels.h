@@ -64,6 +64,10 @@ void setDeviceRecorder(DeviceType type, DeviceRecorder recorder);
 DeviceRecorder deviceRecorder(DeviceType type);
 // Whether the operator's own kernel copes with tensors of several devices in one call.
 bool joinsDevices(const Operator& op);
+// Returns which tensors may lie elsewhere in calls with tensors on a device of the type: none; those of no dimensions on the
+// CPU that are not written to; all that the operator finds a meaning for.
+enum class ForeignTensors : uint8_t { None, Numbers, All };
+ForeignTensors foreignTensors(const Operator& op, DeviceType type);
 
 // The type of device that the call's tensors are on, also those in lists: the CPU when it has none,
 // or when all are there; otherwise another one.

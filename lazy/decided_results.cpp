@@ -7,6 +7,7 @@
 
 #include "core/tensor.h"
 #include "ir/call_layer.h"
+#include "lazy/stand_in.h"
 #include "runtime/ops/call.h"
 
 namespace wick::lazy {
@@ -196,8 +197,8 @@ const Known* findKnown(const CallFrame& frame) {
   return nullptr;
 }
 
-Tensor onMeta(const Tensor& t) {
-  return Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), Device{DeviceType::Meta, -1});
+Tensor onMeta(const Tensor& t, Device device) {
+  return Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), device);
 }
 
 // Computes the result of a write by masks, which has the layout of the old tensor. Whether the
@@ -208,7 +209,7 @@ bool computeMaskedWrite(CallFrame& frame, DecidedSizes& sizes) {
       !sizes.next(Tensor())) {
     return false;
   }
-  frame.results[0] = IValue(onMeta(self));
+  frame.results[0] = IValue(onMeta(self, self.device()));
   return true;
 }
 
@@ -223,10 +224,11 @@ std::optional<std::vector<IValue>> resultsFor(const Known& known, const CallFram
 }
 
 // Compares a result for `count` with one for `count + 1`, and notes the dimensions that have that size.
-// Returns the result on the device "meta"; an undefined tensor where anything else differs.
-Tensor compared(const Tensor& one, const Tensor& more, int64_t count, DecidedSizes& sizes) {
+// Returns the result on the device; an undefined tensor where anything else differs.
+Tensor compared(const Tensor& one, const Tensor& more, int64_t count, Device device,
+                DecidedSizes& sizes) {
   if (!one.defined() || !more.defined() || one.dim() != more.dim()) return {};
-  Tensor made = onMeta(one);
+  Tensor made = onMeta(one, device);
   for (int64_t i = 0; i < one.dim(); ++i) {
     if (one.size(i) == more.size(i)) continue;
     if (one.size(i) != count || more.size(i) != count + 1) return {};
@@ -248,22 +250,23 @@ bool computeDecided(CallFrame& frame, DecidedSizes& sizes) {
   if (!count || *count >= kMostElements) return false;
   const auto one = resultsFor(*known, frame, *count), more = resultsFor(*known, frame, *count + 1);
   if (!one || !more) return false;
+  const Device device = standInOf(frame);
   std::vector<IValue> made;
   for (size_t i = 0; i < frame.num_results; ++i) {
     const bool alike = known->alike == static_cast<int>(i) && frame.args[known->flag].isBool() &&
                        frame.args[known->flag].toBool();
     const IValue &a = (*one)[i], &b = (*more)[i];
     if (alike) {
-      made.emplace_back(Tensor::empty(DimVector(frame.args[0].toTensor().sizes()), DType::Long,
-                                      Device{DeviceType::Meta, -1}));
+      made.emplace_back(
+          Tensor::empty(DimVector(frame.args[0].toTensor().sizes()), DType::Long, device));
     } else if (a.isTensor() && b.isTensor()) {
-      made.emplace_back(compared(a.toTensor(), b.toTensor(), *count, sizes));
+      made.emplace_back(compared(a.toTensor(), b.toTensor(), *count, device, sizes));
       if (!made.back().toTensor().defined()) return false;
     } else if (a.isList() && b.isList() && a.elements().size() == b.elements().size()) {
       std::vector<IValue> elements;
       for (size_t j = 0; j < a.elements().size(); ++j) {
-        elements.emplace_back(
-            compared(a.elements()[j].toTensor(), b.elements()[j].toTensor(), *count, sizes));
+        elements.emplace_back(compared(a.elements()[j].toTensor(), b.elements()[j].toTensor(),
+                                       *count, device, sizes));
         if (!elements.back().toTensor().defined()) return false;
       }
       made.emplace_back(makeList(a.toList().element_type, std::move(elements)));

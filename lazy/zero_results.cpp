@@ -15,6 +15,7 @@
 #include "core/tensor.h"
 #include "ir/call_layer.h"
 #include "lazy/infer.h"
+#include "lazy/stand_in.h"
 #include "runtime/ops/call.h"
 
 namespace wick::lazy {
@@ -45,7 +46,8 @@ void fill(const Tensor& t, Fill with) {
 // Tensors with memory for those without.
 class Twins {
  public:
-  explicit Twins(Fill with) : fill_(with) {}
+  // Results that are none of the twins lie on the device.
+  Twins(Fill with, Device device) : fill_(with), device_(device) {}
 
   // Returns false for values without a twin: other devices and layouts, too many elements.
   bool add(const IValue& v, IValue& twin) {
@@ -114,10 +116,11 @@ class Twins {
       return Tensor::fromStorage(meta.impl()->storage, t.dtype(), t.sizes(), t.strides(),
                                  meta.impl()->offset + t.impl()->offset);
     }
-    return Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), Device{DeviceType::Meta, -1});
+    return Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), device_);
   }
 
   const Fill fill_;
+  const Device device_;
   std::vector<std::pair<Tensor, Tensor>> pairs_;
   int64_t elements_ = 0;
 };
@@ -197,7 +200,7 @@ bool decideByElements(std::string_view name) {
 // the operator throws.
 std::optional<std::vector<IValue>> resultsOn(Fill with, const CallFrame& frame) {
   const CallLayerScope none(CallLayerSlot::Lazy, nullptr);
-  Twins made(with);
+  Twins made(with, standInOf(frame));
   std::vector<IValue> twins(frame.num_args);
   for (size_t i = 0; i < frame.num_args; ++i) {
     if (!made.add(frame.args[i], twins[i])) return std::nullopt;

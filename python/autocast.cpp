@@ -48,7 +48,8 @@ class OwnRules : public Autocast {
         if (isReduced(tensor.dtype())) each = IValue(castTo(tensor, DType::Float));
       } else if (tensor.dtype() == DType::Float) {
         const AutocastMode& mode = autocastMode();
-        each = IValue(castTo(tensor, tensor.device().isCuda() ? mode.cuda_dtype : mode.cpu_dtype));
+        each = IValue(
+            castTo(tensor, deviceSeenOn(tensor).isCuda() ? mode.cuda_dtype : mode.cpu_dtype));
       }
     }
   }
@@ -70,8 +71,9 @@ class OwnRules : public Autocast {
   // Returns whether the state casts tensors of this device.
   static bool isOn(const Tensor& tensor, bool on_cuda_alone) {
     const AutocastMode& mode = autocastMode();
-    if (tensor.device().isCuda()) return mode.cuda;
-    return mode.cpu && !on_cuda_alone && (tensor.device().isCpu() || isFake(tensor));
+    const Device device = deviceSeenOn(tensor);
+    if (device.isCuda()) return mode.cuda;
+    return mode.cpu && !on_cuda_alone && device.isCpu();
   }
 };
 

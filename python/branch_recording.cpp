@@ -132,8 +132,8 @@ std::vector<Tensor> BranchRecording::endLoop(const Tensor& condition,
 
 bool BranchRecording::canJoin(const Tensor& a, const Tensor& b) {
   return a.kind() == TensorKind::Dense && b.kind() == TensorKind::Dense && a.dtype() == b.dtype() &&
-         a.impl()->offset == b.impl()->offset && std::ranges::equal(a.sizes(), b.sizes()) &&
-         std::ranges::equal(a.strides(), b.strides()) &&
+         a.device() == b.device() && a.impl()->offset == b.impl()->offset &&
+         std::ranges::equal(a.sizes(), b.sizes()) && std::ranges::equal(a.strides(), b.strides()) &&
          autograd::requiresGradient(a) == autograd::requiresGradient(b);
 }
 

@@ -5,6 +5,7 @@
 #include "capture/compiled_call.h"
 #include "capture/evaluate/opaque.h"
 #include "capture/open_sizes.h"
+#include "core/kernel_choice.h"
 #include "ir/function.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/inline_calls.h"
@@ -46,8 +47,10 @@ py::dict describeEntry(const Entry& entry) {
 
 class RegionObject {
  public:
-  RegionObject(bool full_graph, py::object backend, py::object observer, const py::object& dynamic)
+  RegionObject(bool full_graph, py::object backend, py::object observer, const py::object& dynamic,
+               bool measures)
       : region_(std::make_shared<Region>(anyTensors())),
+        measures_(measures),
         backend_(std::move(backend)),
         observer_(std::move(observer)) {
     region_->full_graph = full_graph;
@@ -91,6 +94,7 @@ class RegionObject {
     }
     // The region may be given up meanwhile.
     const std::shared_ptr<Region> region = region_;
+    const KernelChoiceScope choice(measures_ || measuresKernels());
     try {
       return given(capture::callCaptured(region, function.ptr(), arguments, names.ptr()).leak());
     } catch (const capture::PythonError&) {
@@ -116,6 +120,7 @@ class RegionObject {
   }
 
   std::shared_ptr<Region> region_;
+  bool measures_;
   py::object backend_;
   py::object observer_;
 };
@@ -171,11 +176,11 @@ void addCapture(PyObject* module) {
   m.def(
       "_make_region",
       [](bool full_graph, const py::object& backend, const py::object& observer,
-         const py::object& dynamic) {
-        return std::make_unique<RegionObject>(full_graph, backend, observer, dynamic);
+         const py::object& dynamic, bool measures) {
+        return std::make_unique<RegionObject>(full_graph, backend, observer, dynamic, measures);
       },
       py::arg("full_graph"), py::arg("backend"), py::arg("observer"),
-      py::arg("dynamic") = py::none());
+      py::arg("dynamic") = py::none(), py::arg("measures") = false);
   m.def("_mark_sizes", [](const py::object& tensor, const std::vector<int64_t>& dims, bool open) {
     capture::markSizes(tensor.ptr(), dims, open);
   });

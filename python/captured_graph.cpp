@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "capture/compiled_call.h"
+#include "core/device_backend.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "passes/dead_code_elimination.h"
@@ -234,11 +235,13 @@ void appendConstants(const Block& block, std::string& text) {
     const Tensor tensor = value->toTensor();
     text += tensor.describe();
     // Others are the same one where they are the same at all.
-    const bool plain = tensor.device().isCpu() && tensor.kind() == TensorKind::Dense &&
-                       tensor.isContiguous() && tensor.numel() > 0;
+    const bool plain = (tensor.device().isCpu() || tensor.device().isCuda()) &&
+                       tensor.kind() == TensorKind::Dense && tensor.isContiguous() &&
+                       tensor.numel() > 0;
     if (plain) {
-      text.append(static_cast<const char*>(tensor.rawData()),
-                  static_cast<size_t>(tensor.numel()) * tensor.itemSize());
+      const Tensor elements = moveTo(tensor, Device());
+      text.append(static_cast<const char*>(elements.rawData()),
+                  static_cast<size_t>(elements.numel()) * elements.itemSize());
     } else {
       text += fmt::format("{}", static_cast<const void*>(tensor.impl()));
     }

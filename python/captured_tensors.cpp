@@ -49,7 +49,8 @@ class Guard : public capture::TensorGuard {
   }
 
   std::string text() const override {
-    return fmt::format("a tensor of {} ({}){}", toString(dtype_), layout_.text(),
+    return fmt::format("a tensor of {} ({}){}{}", toString(dtype_), layout_.text(),
+                       device_.isCpu() ? "" : " on " + device_.str(),
                        requires_grad_ ? " with a gradient" : "");
   }
   int64_t size(PyObject* tensor, int dim) const override { return tensorIn(tensor).size(dim); }
@@ -101,7 +102,9 @@ class OwnTensors : public capture::World {
     const Tensor& t = tensorIn(tensor);
     if (!t.defined()) breakGraph("an empty tensor");
     if (t.kind() != TensorKind::Dense) breakGraph("a tensor that is not dense");
-    if (!t.device().isCpu()) breakGraph(fmt::format("a tensor on {}", t.device().str()));
+    if (!t.device().isCpu() && !t.device().isCuda()) {
+      breakGraph(fmt::format("a tensor on {}", t.device().str()));
+    }
     return std::make_shared<Guard>(tensor, sizes);
   }
   std::vector<int64_t> sizesOf(PyObject* tensor) const override {
@@ -130,8 +133,10 @@ class OwnTensors : public capture::World {
     return std::make_unique<FakeRecording>(*this);
   }
   int64_t state() const override {
+    const Device device = defaultDevice();
     return static_cast<int64_t>(gradEnabled()) | static_cast<int64_t>(defaultDType()) << 1 |
-           static_cast<int64_t>(defaultDevice().type) << 10 |
+           static_cast<int64_t>(static_cast<uint8_t>(device.type)) << 10 |
+           static_cast<int64_t>(static_cast<uint8_t>(device.index)) << 24 |
            static_cast<int64_t>(autocastMode().any()) << 20;
   }
   bool gradMode() const override { return gradEnabled(); }

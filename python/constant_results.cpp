@@ -8,6 +8,7 @@
 #include "core/grad_mode.h"
 #include "ir/call_layer.h"
 #include "ir/graph.h"
+#include "lazy/stand_in.h"
 
 namespace wick::python {
 namespace {
@@ -73,9 +74,7 @@ class Constants {
     return fake->numel() <= kMostElements;
   }
   std::optional<IValue> keep(const Value* value, std::optional<IValue> found) {
-    if (found && found->isDevice() && found->toDevice().type == DeviceType::Meta) {
-      found = IValue(Device());
-    }
+    if (found && found->isDevice()) found = IValue(lazy::stoodFor(found->toDevice()));
     if (!found ||
         (found->isTensor() && found->toTensor().defined() && !found->toTensor().device().isCpu())) {
       return std::nullopt;

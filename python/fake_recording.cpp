@@ -10,7 +10,9 @@
 #include "core/grad_mode.h"
 #include "core/no_data_error.h"
 #include "ir/call_layer.h"
+#include "lazy/stand_in.h"
 #include "python/constant_results.h"
+#include "python/fake_devices.h"
 #include "python/graph_rules.h"
 #include "python/open_layout.h"
 #include "python/plain_types.h"
@@ -23,33 +25,7 @@ namespace {
 using capture::breakGraph;
 using capture::Object;
 
-constexpr Device kMeta{DeviceType::Meta, -1};
 constexpr const char* kOpenBranch = "a branch on the value of a tensor in a graph with open sizes";
-
-// Constants beside fakes have no memory either.
-IValue fakedValue(const IValue& v) {
-  if (v.isTensor()) {
-    const Tensor t = v.toTensor();
-    if (!t.defined() || !t.device().isCpu() || t.kind() != TensorKind::Dense) return v;
-    return IValue(Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), kMeta));
-  }
-  if (!v.isList()) return v;
-  bool any = false;
-  std::vector<IValue> elements;
-  for (const IValue& e : v.elements()) {
-    elements.push_back(fakedValue(e));
-    any |= e.isTensor() && e.toTensor().defined() && e.toTensor().device().isCpu();
-  }
-  return any ? IValue(makeList(v.toList().element_type, std::move(elements))) : v;
-}
-// Returns whether it is or holds a tensor with elements.
-bool isReal(const IValue& v) {
-  if (v.isTensor()) {
-    const Tensor t = v.toTensor();
-    return t.defined() && t.device().type != DeviceType::Meta;
-  }
-  return v.isList() && std::ranges::any_of(v.elements(), isReal);
-}
 
 void insertGradMode(Graph& graph, bool on) {
   const Operator* const op =
@@ -58,35 +34,6 @@ void insertGradMode(Graph& graph, bool on) {
   Node* node = graph.create(op->symbol(), {graph.insertConstant(IValue(on))}, 0);
   node->setOperator(op);
   graph.insertNode(node);
-}
-
-// Replaces the device of fakes by the one that the program sees.
-void nameDevices(Graph& graph, Block& block) {
-  for (Node* node : block.nodes()) {
-    for (Block* inner : node->blocks()) nameDevices(graph, *inner);
-    if (node->kind() != prim::Constant) continue;
-    const auto value = constantOf(node->output());
-    if (!value || !value->isDevice() || value->toDevice().type != DeviceType::Meta) continue;
-    const InsertPointGuard before(node);
-    node->output()->replaceAllUsesWith(graph.insertConstant(IValue(Device())));
-  }
-}
-
-// Returns whether a constant of the graph has no memory: it is a fake that nobody recorded.
-bool hasFakeConstants(const Block& block) {
-  for (const Node* node : block.nodes()) {
-    if (node->kind() == prim::Constant) {
-      const auto value = constantOf(node->output());
-      if (value && value->isTensor() && value->toTensor().defined() &&
-          value->toTensor().device().type == DeviceType::Meta) {
-        return true;
-      }
-    }
-    for (const Block* inner : node->blocks()) {
-      if (hasFakeConstants(*inner)) return true;
-    }
-  }
-  return false;
 }
 
 // Returns whether the function's numbers are sizes, which are followed, or depend on none.
@@ -172,9 +119,11 @@ void noteInFakes(const std::string& problem) {
   }
 }
 
-bool isFake(const Tensor& tensor) {
-  return tensor.defined() && tensor.device().type == DeviceType::Meta &&
-         dynamic_cast<FakeTracer*>(tracing::Tracer::active());
+Device deviceSeenOn(const Tensor& tensor) {
+  const Device device = tensor.device();
+  const bool fake =
+      device.type == DeviceType::Meta && dynamic_cast<FakeTracer*>(tracing::Tracer::active());
+  return fake ? lazy::stoodFor(device) : device;
 }
 
 void FakeTracer::beginOpaque() {
@@ -194,20 +143,17 @@ void FakeTracer::noteGradMode() {
 }
 
 void FakeLayer::call(const LayerCall& call) {
-  if (castFake(call)) return;
+  if (castFake(call) || moveFake(call)) return;
   if (call.op.symbol() == Symbol::aten("requires_grad_")) {
     tracer_.note("a tensor that requires a gradient is made");
   }
-  for (size_t i = 0; i < call.num_args; ++i) {
-    const auto& declared = call.op.schema().arguments();
-    const bool device = i < declared.size() && declared[i].name == "device";
-    if (call.args[i].isDevice() || (device && call.args[i].isNone())) {
-      call.args[i] = IValue(kMeta);
-    } else {
-      if (isReal(call.args[i])) tracer_.note("a tensor that is no argument of it");
-      call.args[i] = fakedValue(call.args[i]);
-    }
+  const std::span<const IValue> arguments(call.args, call.num_args);
+  if (std::ranges::any_of(arguments, isReal)) tracer_.note("a tensor that is no argument of it");
+  fakeArguments(call);
+  if (tracer_.staysOnCpu() && asksForDevice(call)) {
+    throw RuntimeError("another device than the CPU");
   }
+  joinDevices(call);
   // The kernel may take its arguments away.
   std::vector<IValue> given(call.args, call.args + call.num_args);
   try {
@@ -253,7 +199,8 @@ Object FakeRecording::recorded(const std::string& what, const std::vector<PyObje
 
 Object FakeRecording::addInput(PyObject* tensor, const capture::InputSizes& sizes) {
   const Tensor& real = tensorIn(tensor);
-  const Tensor fake = fakeOf(real.sizes(), real.strides(), real.dtype(), sizes);
+  const Tensor fake =
+      fakeOf(real.sizes(), real.strides(), real.dtype(), lazy::standInFor(real.device()), sizes);
   const bool gradient = autograd::requiresGradient(real);
   Object object;
   // The tensor was made before, whatever the mode is now.
@@ -326,7 +273,9 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
                            PyObject* names) {
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   for (PyObject* each : arguments) {
-    if (isDevice(each) && !deviceOf(each).isCpu()) breakGraph("another device than the CPU");
+    if (isDevice(each) && !deviceOf(each).isCpu() && !deviceOf(each).isCuda()) {
+      breakGraph(fmt::format("the device \"{}\"", deviceOf(each).str()));
+    }
     if (PyUnicode_Check(each) && PyUnicode_CompareWithASCIIString(each, "meta") == 0) {
       breakGraph("the device \"meta\"");
     }
@@ -346,6 +295,10 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
     });
   }
   const std::string name = nameOfFunction(function);
+  if (name.ends_with("get_device") && arguments.size() == 1 && isTensor(arguments[0])) {
+    const Device device = lazy::stoodFor(tensorIn(arguments[0]).device());
+    return Object::checked(PyLong_FromLong(device.isCpu() ? -1 : device.index));
+  }
   // A fake begins where its memory does.
   if (name.ends_with("storage_offset")) breakGraph("the place of a tensor in its memory");
   return recorded(name, arguments, readsSizes(name.substr(name.rfind('.') + 1)), [&] {
@@ -407,9 +360,11 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
   if (text == "is_leaf" && branches_.any()) {
     breakGraph("'is_leaf' behind a branch on the value of a tensor");
   }
-  if (text == "device") return Object::checked(deviceObject(Device()));
+  const Device device = lazy::stoodFor(tensorIn(fake).device());
+  if (text == "device") return Object::checked(deviceObject(device));
   if (text == "is_meta") return Object::share(Py_False);
-  if (text == "is_cpu") return Object::share(Py_True);
+  if (text == "is_cpu") return Object::share(device.isCpu() ? Py_True : Py_False);
+  if (text == "is_cuda") return Object::share(device.isCuda() ? Py_True : Py_False);
   if (text.starts_with("__")) breakGraph(fmt::format("'{}' of a tensor", text));
   return recorded(fmt::format("'{}' of a tensor", text), {fake}, readsSizes(text),
                   [&] { return PyObject_GetAttr(fake, name); });
@@ -607,7 +562,7 @@ Object FakeRecording::cloneOf(const Tensor& tensor) {
   node->setOperator(clone);
   Value* const value = node->addOutput(types::Tensor());
   graph.insertNode(node);
-  const Tensor fake = Tensor::emptyStrided(tensor.sizes(), tensor.strides(), tensor.dtype(), kMeta);
+  const Tensor fake = fakeLike(tensor);
   tracer_.bindResult(value, fake);
   return Object::checked(tensorObject(fake));
 }

@@ -16,7 +16,7 @@ namespace wick::python {
 
 class FakeTracer;
 
-// Makes operators see fakes only: whoever asks for the CPU gets "meta".
+// Makes operators see fakes only: a call for a device gets its stand-in.
 class FakeLayer : public CallLayer {
  public:
   explicit FakeLayer(FakeTracer& tracer) : tracer_(tracer) {}
@@ -38,6 +38,9 @@ class FakeTracer : public tracing::Tracer {
   void note(const std::string& problem);
   // Puts the thread's gradient mode into the graph if it is another one there.
   void noteGradMode();
+  // Refuses calls that ask for another device than the CPU.
+  void stayOnCpu() { stays_on_cpu_ = true; }
+  bool staysOnCpu() const { return stays_on_cpu_; }
   // Asks the object for sizes that elements decide. It must live as long.
   void setDecidedSizes(lazy::DecidedSizes* sizes) { decided_sizes_ = sizes; }
 
@@ -47,13 +50,13 @@ class FakeTracer : public tracing::Tracer {
  private:
   FakeLayer layer_{*this};
   lazy::DecidedSizes* decided_sizes_ = nullptr;
-  bool opaque_ = false;
+  bool opaque_ = false, stays_on_cpu_ = false;
   bool grad_mode_ = true;
   std::string problem_;
 };
 
-// Returns whether the tensor stands for one of the CPU, in a recording on fakes.
-bool isFake(const Tensor& tensor);
+// Returns the device of the tensor, or the one that it stands for in a recording on fakes.
+Device deviceSeenOn(const Tensor& tensor);
 // Tells a recording on fakes that the program does something that no graph holds; does nothing where
 // there is none.
 void noteInFakes(const std::string& problem);
@@ -114,6 +117,8 @@ class FakeRecording : public capture::Recording {
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override;
 
  protected:
+  // Breaks the graph at calls that ask for another device than the CPU.
+  void stayOnCpu() { tracer_.stayOnCpu(); }
   // Returns what casts the arguments of recorded calls; null: Wick's own rules.
   virtual Autocast* casts() { return nullptr; }
   // Forgets the casts of weights.

@@ -46,12 +46,12 @@ std::string OpenLayout::text() const {
   return all;
 }
 
-Tensor fakeOf(IntSpan sizes, IntSpan strides, DType dtype, const capture::InputSizes& input) {
-  constexpr Device kMeta{DeviceType::Meta, -1};
-  if (input.areAllClosed()) return Tensor::emptyStrided(sizes, strides, dtype, kMeta);
+Tensor fakeOf(IntSpan sizes, IntSpan strides, DType dtype, Device device,
+              const capture::InputSizes& input) {
+  if (input.areAllClosed()) return Tensor::emptyStrided(sizes, strides, dtype, device);
   const DimVector examples(input.examples.begin(), input.examples.end());
   const OpenLayout layout(sizes, strides, input);
-  return Tensor::emptyStrided(examples, layout.stridesFor(examples), dtype, kMeta);
+  return Tensor::emptyStrided(examples, layout.stridesFor(examples), dtype, device);
 }
 
 }  // namespace wick::python

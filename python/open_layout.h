@@ -29,7 +29,8 @@ class OpenLayout {
   std::vector<size_t> order_;  // dimensions by their strides, largest first; empty: gaps
 };
 
-// Returns a tensor without memory for an input with these sizes and strides.
-Tensor fakeOf(IntSpan sizes, IntSpan strides, DType dtype, const capture::InputSizes& input);
+// Returns a tensor without memory for an input with these sizes and strides. The device is a stand-in (lazy/stand_in.h).
+Tensor fakeOf(IntSpan sizes, IntSpan strides, DType dtype, Device device,
+              const capture::InputSizes& input);
 
 }  // namespace wick::python

@@ -359,7 +359,7 @@ PyObject* getDType(PyObject* self, void*) {
 PyObject* getDevice(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensorOf(self, "device");
-    return deviceObject(isFake(t) ? Device() : t.device());
+    return deviceObject(deviceSeenOn(t));
   });
 }
 PyObject* getShape(PyObject* self, void*) {

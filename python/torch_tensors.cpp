@@ -10,6 +10,7 @@
 #include "capture/bytecode/instance.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
+#include "lazy/stand_in.h"
 #include "python/fake_recording.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -88,12 +89,14 @@ class TorchRecording : public FakeRecording {
     record_.library = &library;
     record_.grad_mode = FakeRecording::gradMode();
     record_.dtype = defaultDType();
+    stayOnCpu();
   }
 
   Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override {
     TorchInput input{openLayoutOf(library_, tensor, sizes), isTrue(tensor, "requires_grad"), false,
                      sizes.symbols};
-    const Tensor fake = fakeOf(input.layout.sizes, input.layout.strides, input.layout.dtype, sizes);
+    const Tensor fake = fakeOf(input.layout.sizes, input.layout.strides, input.layout.dtype,
+                               lazy::standInFor(Device()), sizes);
     Object object;
     {
       // The tensor was made before, whatever the mode is now.

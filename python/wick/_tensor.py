@@ -222,7 +222,7 @@ def new_tensor(self, data, dtype=None, device=None, requires_grad=False):
     return _C.tensor(
         data,
         dtype=self.dtype if dtype is None else dtype,
-        device=device,
+        device=self.device if device is None else device,
         requires_grad=requires_grad,
     )
 

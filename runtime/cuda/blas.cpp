@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/kernel_choice.h"
 #include "core/log.h"
 #include "core/product_precision.h"
 #include "runtime/cuda/captured_pieces.h"
@@ -225,8 +226,8 @@ struct BlasCall {
 
 // Whether products of a new shape are measured; then their bits may differ from process to process.
 bool tunes() {
-  static const bool on = isSwitchedOn("WICK_CUDA_TUNE", false);
-  return on;
+  static const bool always = isSwitchedOn("WICK_CUDA_TUNE", false);
+  return always || measuresKernels();
 }
 
 // Milliseconds of a few calls behind each other.

@@ -127,12 +127,14 @@ void callSimulated(CallFrame& frame) {
   // Copies join devices, and give results where they are told to.
   const bool copies = joinsDevices(*frame.op) || frame.op->has(kAnyKind) || name == "aten::copy_";
   const bool looks_at_none = copies || frame.op->makesViews() || frame.op->tensorArguments() == 0;
-  if (looks_at_none && frame.op->form() == Operator::Form::Base) {
+  if (name == "aten::requires_grad_" ||
+      (looks_at_none && frame.op->form() == Operator::Form::Base)) {
     return frame.op->record().kernel(frame);
   }
+  const bool joins = copies || foreignTensors(*frame.op, DeviceType::CUDA) == ForeignTensors::All;
   const InsideScope inside;
   for (size_t i = 0; i < frame.num_args; ++i) {
-    checkDevices(frame.args[i], name, copies);
+    checkDevices(frame.args[i], name, joins);
     given.push_back(aliases.onCpu(frame.args[i]));
   }
   frame.op->callKernel(given.data(), given.size(), results.data(), results.size());

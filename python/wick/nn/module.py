@@ -296,6 +296,12 @@ class Module:
     def cpu(self):
         return self.to("cpu")
 
+    def cuda(self, device=None):
+        """Moves parameters and buffers to a CUDA device: a number, a device, or None for the current one."""
+        if device is None:
+            return self.to("cuda")
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device)
+
     def state_dict(self, destination=None, prefix=""):
         state = collections.OrderedDict() if destination is None else destination
         for name, p in self._parameters.items():

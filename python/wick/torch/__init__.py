@@ -386,8 +386,6 @@ cuda = _namespace.submodule(
     "wick.torch.cuda",
     "torch.cuda",
     {
-        "is_available": lambda: False,
-        "device_count": lambda: 0,
         "amp": _namespace.submodule(
             "wick.torch.cuda.amp", "torch.cuda.amp", {"autocast": _autocast.cuda_autocast}
         ),
