@@ -364,6 +364,12 @@ bool isPlainView(const Tensor& t) {
   return history && history->base.defined() && history->origin == ViewOrigin::Plain;
 }
 
+ViewRefusal viewRefusal(const Tensor& t) {
+  const History* const history = find(t);
+  if (!history || !history->base.defined()) return {};
+  return {history->origin, requiresGradient(history->base) && isLeaf(history->base)};
+}
+
 bool isOneOfSeveralViews(const Tensor& t) {
   const History* const history = find(t);
   return history && history->base.defined() && history->origin == ViewOrigin::Several;

@@ -35,7 +35,8 @@ class Guard : public capture::TensorGuard {
         device_(tensorIn(object).device()),
         layout_(tensorIn(object).sizes(), tensorIn(object).strides(), sizes),
         requires_grad_(autograd::requiresGradient(tensorIn(object))),
-        leaf_(autograd::isLeaf(tensorIn(object))) {}
+        leaf_(autograd::isLeaf(tensorIn(object))),
+        refusal_(autograd::viewRefusal(tensorIn(object))) {}
 
   bool matches(PyObject* object) const override {
     if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type_.get()) return false;
@@ -45,7 +46,8 @@ class Guard : public capture::TensorGuard {
     if (autograd::isLeaf(tensor) != leaf_) return false;
     return impl.dtype == dtype_ && tensor.device() == device_ &&
            layout_.matches(impl.sizes, impl.strides) &&
-           autograd::requiresGradient(tensor) == requires_grad_;
+           autograd::requiresGradient(tensor) == requires_grad_ &&
+           autograd::viewRefusal(tensor) == refusal_;
   }
 
   std::string text() const override {
@@ -61,6 +63,7 @@ class Guard : public capture::TensorGuard {
   Device device_;
   OpenLayout layout_;
   bool requires_grad_, leaf_;
+  autograd::ViewRefusal refusal_;
 };
 
 // ---- the world ----

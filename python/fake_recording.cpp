@@ -197,6 +197,26 @@ Object FakeRecording::recorded(const std::string& what, const std::vector<PyObje
   return faked(std::move(result), what, 0);
 }
 
+namespace {
+
+// Returns a fake with the gradient of a real tensor, which is a leaf, the result of an operator or a view.
+Tensor withHistory(const Tensor& fake, const Tensor& real) {
+  static const OperatorHandle kClone("aten::clone", ""), kAlias("aten::alias", "");
+  const bool gradient = autograd::requiresGradient(real);
+  const autograd::ViewRefusal refusal = autograd::viewRefusal(real);
+  const bool refuses = refusal != autograd::ViewRefusal();
+  if (gradient) fake.setRequiresGrad(true);
+  const bool leaf = refuses ? refusal.of_leaf : autograd::isLeaf(real);
+  const Tensor base = gradient && !leaf ? kClone(fake, IValue()) : fake;
+  if (!refuses) return base;
+  const GradModeGuard recording(refusal.origin != autograd::ViewOrigin::Unrecorded);
+  const Tensor view = kAlias(base);
+  if (gradEnabled()) autograd::setViewOf(view, base, refusal.origin);
+  return view;
+}
+
+}  // namespace
+
 Object FakeRecording::addInput(PyObject* tensor, const capture::InputSizes& sizes) {
   const Tensor& real = tensorIn(tensor);
   const Tensor fake =
@@ -206,11 +226,7 @@ Object FakeRecording::addInput(PyObject* tensor, const capture::InputSizes& size
   // The tensor was made before, whatever the mode is now.
   const GradModeGuard recording(true);
   if (Py_TYPE(tensor) == tensor_type) {
-    if (gradient) fake.setRequiresGrad(true);
-    // The result of an operator is no leaf.
-    static const OperatorHandle kClone("aten::clone", "");
-    object = Object::checked(
-        tensorObject(gradient && !autograd::isLeaf(real) ? kClone(fake, IValue()) : fake));
+    object = Object::checked(tensorObject(withHistory(fake, real)));
   } else {
     const Owned plain(tensorObject(fake));
     object = Object::checked(PyObject_CallMethod(

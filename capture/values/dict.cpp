@@ -264,7 +264,10 @@ void DictVariable::set(Capture& capture, PyObject* key, Variable* key_variable, 
   } else if (!entry->value) {
     entry->order = next_order_++;
   }
-  if (!entry->value) ++size_, ++changes_;
+  if (!entry->value) {
+    ++size_, ++changes_;
+    noteKey(*entry, true);
+  }
   entry->value = value;
   entry->changed = true;
   if (!entry->key_variable) entry->key_variable = key_variable;
@@ -275,9 +278,16 @@ bool DictVariable::erase(Capture& capture, PyObject* key) {
   if (!entry || !entry->value) return false;
   noteChange(capture);
   --size_, ++changes_;
+  noteKey(*entry, false);
   entry->value = nullptr;
   entry->changed = true;
   return true;
+}
+
+void DictVariable::noteKey(const Entry& entry, bool adds) {
+  if (object && access_ == Access::kDictItem && !isOrdered()) {
+    key_changes_.push_back({static_cast<size_t>(&entry - entries_.data()), adds});
+  }
 }
 
 std::vector<std::pair<Variable*, Variable*>> DictVariable::items(Capture& capture) {
@@ -310,7 +320,9 @@ void DictVariable::clear(Capture& capture) {
   readAll(capture);
   noteChange(capture);
   for (Entry& entry : entries_) {
-    entry.changed |= entry.value != nullptr;
+    if (!entry.value) continue;
+    noteKey(entry, false);
+    entry.changed = true;
     entry.value = nullptr;
   }
   changes_ += size_ != 0;
@@ -487,8 +499,35 @@ int DictVariable::build(Builder& builder) {
   return made;
 }
 
+// Adds and deletes keys as the program did. Keys that are deleted again get None meanwhile.
+void DictVariable::replayKeys(Builder& builder, int target) {
+  std::vector<size_t> last(entries_.size(), key_changes_.size());
+  for (size_t i = 0; i < key_changes_.size(); ++i) last[key_changes_[i].entry] = i;
+  for (size_t i = 0; i < key_changes_.size(); ++i) {
+    const auto& [number, adds] = key_changes_[i];
+    const Entry& entry = entries_[number];
+    const int key =
+        entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
+    if (!adds) {
+      builder.effect(StepKind::kDeleteItem, {target, key});
+    } else {
+      const bool stays = last[number] == i;
+      const int value = stays ? builder.build(entry.value) : builder.constant(Py_None);
+      builder.effect(StepKind::kSetItem, {target, key, value});
+    }
+  }
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.changed || last[i] < key_changes_.size()) continue;
+    const int key =
+        entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
+    builder.effect(StepKind::kSetItem, {target, key, builder.build(entry.value)});
+  }
+}
+
 void DictVariable::replay(Capture&, Builder& builder) {
   const int target = builder.build(holder_ ? holder_ : this);
+  if (!key_changes_.empty()) return replayKeys(builder, target);
   std::vector<Entry*> sorted;
   for (Entry& entry : entries_) {
     if (entry.changed) sorted.push_back(&entry);

@@ -11,8 +11,9 @@ class DictVariable : public Variable {
  public:
   // A dict that exists, or the attributes of the instance or function `holder` (kInstanceItem).
   DictVariable(Object existing, Access access, Variable* holder = nullptr);
-  // A dict that the program makes.
-  explicit DictVariable(PyTypeObject* type) : type_(type), complete_(true) {}
+  // A dict that the program makes, or the attributes of an instance or function `holder` that it makes.
+  explicit DictVariable(PyTypeObject* type, Variable* holder = nullptr)
+      : type_(type), holder_(holder), complete_(true) {}
 
   PyTypeObject* type() const override { return type_; }
   void guard(Capture& capture) override;
@@ -74,10 +75,20 @@ class DictVariable : public Variable {
   // Returns the function that makes missing values, or null.
   Variable* factory(Capture& capture);
 
+  // A key that was added or deleted, of a dict that existed: its entries, which iterators from outside count, come to lie as in
+  // plain execution if all of these are done again.
+  struct Change {
+    size_t entry;
+    bool adds;
+  };
+  void noteKey(const Entry& entry, bool adds);
+  void replayKeys(Builder& builder, int target);
+
   PyTypeObject* type_;
   Access access_ = Access::kDictItem;
   Variable* holder_ = nullptr;
   std::vector<Entry> entries_;
+  std::vector<Change> key_changes_;
   Object index_;  // dict: key -> number of the entry
   bool complete_ = false;
   bool holds_ids_ = false;  // an id was a key

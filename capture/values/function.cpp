@@ -171,7 +171,8 @@ Variable* FunctionVariable::closureCell(Capture& capture, int index) {
 
 DictVariable* FunctionVariable::attributes(Capture& capture) {
   if (!attributes_) {
-    attributes_ = object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type);
+    attributes_ =
+        object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type, this);
   }
   return attributes_;
 }

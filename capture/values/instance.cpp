@@ -18,7 +18,8 @@ void InstanceVariable::guard(Capture& capture) {
 
 DictVariable* InstanceVariable::attributes(Capture& capture) {
   if (!attributes_) {
-    attributes_ = object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type);
+    attributes_ =
+        object ? capture.attributesOf(this) : capture.make<DictVariable>(&PyDict_Type, this);
     attributes_->attributes_of = type_;
   }
   return attributes_;

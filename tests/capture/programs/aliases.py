@@ -232,6 +232,44 @@ def argument_is_resized(x):
     return x + 1
 
 
+def view_of_leaf(t):
+    return t.requires_grad_().t()
+
+
+def one_of_several(t):
+    return (t.requires_grad_() * 2).chunk(2)[0]
+
+
+def view_without_gradients(t):
+    with torch.no_grad():
+        return (t.requires_grad_() * 2).t()
+
+
+def plain_view(t):
+    return (t.requires_grad_() * 2).t()
+
+
+COUNT = torch.zeros(())
+
+
+VIEWS = (view_of_leaf, one_of_several, view_without_gradients, plain_view)
+
+
+@program([lambda make=make: (make(torch.randn(4, 4)),) for make in VIEWS], graphs=None, breaks="a write that may raise")
+def write_behind_another_one(x):
+    COUNT[...] = 0
+    COUNT.add_(1)
+    told = x.requires_grad, x.is_leaf
+    try:
+        raise ValueError("first")
+    except ValueError:
+        try:
+            x.masked_fill_(x > 0, 2)
+        except RuntimeError as error:
+            return told, str(error), type(error.__context__), COUNT + 1
+    return told, x * 2, COUNT + 1
+
+
 class Held:
     def __init__(self, value):
         self.value = value

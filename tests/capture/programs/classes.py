@@ -409,6 +409,20 @@ def slots(x, s):
     return None
 
 
+class SlotsAndMore(Slots):
+    pass
+
+
+@program(lambda: (torch.randn(3), SlotsAndMore(2)), graphs=None, breaks="the __dict__ of an object is kept")
+def dict_beside_slots(x, s):
+    made = SlotsAndMore(x)
+    vars(made)["a"] = 2
+    vars(s)["a"] = 3
+    held = made.__dict__
+    held["c"] = 4
+    return made.a, made.c, made.__dict__, vars(made) is held, s.a, vars(s)
+
+
 class Meta(type):
     made = []
 

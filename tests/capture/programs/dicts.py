@@ -256,6 +256,42 @@ def delete_and_insert_again(x, d):
     return list(d)
 
 
+@program(lambda: (torch.randn(3), {"a": 4, "b": 3, "c": 2}), graphs=None, breaks="the dict changes while it is iterated over")
+def keys_come_back_while_iterated(x, d):
+    seen = []
+    try:
+        for key in d:
+            seen.append(key)
+            for _ in range(3):
+                d["a"] = d.pop("b")
+                d["b"] = 5
+    except RuntimeError as error:
+        seen.append(str(error))
+    return x + 1, seen, list(d.items())
+
+
+def keys_in_turn(d, number):
+    for _ in range(number):
+        d["b"] = d.pop("b")
+        d["t"] = 0
+        del d["t"]
+
+
+@program(lambda: (torch.randn(3), {"a": 4, "b": 3, "c": 2}), graphs=None, breaks="an iterator from outside")
+def keys_change_under_an_iterator(x, d):
+    results = []
+    for number in range(4):
+        keys = iter(d)
+        seen = [next(keys)]
+        keys_in_turn(d, number)
+        try:
+            seen += list(keys)
+        except RuntimeError as error:
+            seen.append(str(error))
+        results.append((seen, list(d)))
+    return x + 1, results
+
+
 @program(given((3,)))
 def large_dict_literal(x):
     table = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9, "j": 10, "k": 11, "l": 12, "m": 13, "n": 14,
