@@ -62,7 +62,7 @@ std::optional<std::string> faultOf(const testing_aot::Workshop::Model& model,
     } else if (outputs.size() != 1) {
       fault = fmt::format("{} results", outputs.size());
     } else {
-      fault = difference(outputs[0], want.results[i], toleranceOf(made));
+      fault = difference(outputs[0], want.results[i], toleranceOf(made), made.noise);
     }
   }
   model.free(&state);

@@ -47,6 +47,7 @@ double largestOf(const Tensor& t) {
 
 Outcome outcomeOf(const RandomModule& made, const std::function<Ready(const Module&)>& prepare) {
   Outcome out;
+  out.noise = made.noise;
   try {
     const Ready ready = prepare(made.module);
     Tensor last;
@@ -101,7 +102,7 @@ std::optional<std::string> difference(const Outcome& got, const Outcome& want, d
     return got.raised ? "raises: " + got.error : "does not raise: " + want.error;
   }
   for (size_t i = 0; i < std::min(got.results.size(), want.results.size()); ++i) {
-    if (const auto d = difference(got.results[i], want.results[i], tolerance)) {
+    if (const auto d = difference(got.results[i], want.results[i], tolerance, want.noise)) {
       return fmt::format("call {}: {}", i, *d);
     }
   }

@@ -13,6 +13,7 @@ namespace wick::strangers {
 
 struct Outcome {
   std::vector<Tensor> results;  // of all calls, or of those before one that raised
+  double noise = 0;             // of the module
   bool trains = false;          // whether one of them requires a gradient
   bool raised = false;
   std::string error;                        // of the call

@@ -32,6 +32,7 @@ class Maker {
       const ClassTypePtr type = made.module.type();
       type->addForwardPreHook(type->findMethod("before"));
       type->addForwardHook(type->findMethod("behind"));
+      made.noise = 1e-6;
     }
     for (int i = 0; i < 3; ++i) made.inputs.push_back(numbers(input_, 1.0));
     made.source = source + inner_text_;
@@ -266,7 +267,7 @@ class Maker {
         break;
       case 1:
         say(y + " = x * 1.0");
-        say(fmt::format("{}[..., {}:].mul_(2.0)", y, choose(static_cast<int>(last))));
+        say(fmt::format("{}[..., {}:].mul_(2.0)", y, choose(std::max(static_cast<int>(last), 1))));
         break;
       case 2:
         say(y + " = x.expand_as(x) * 1.0");

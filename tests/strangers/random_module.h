@@ -21,6 +21,7 @@ struct RandomModule {
   bool doubles =
       false;  // of float64, so that gradients can be compared: those of norms are differences of large numbers
   bool coarse = false;  // casts to numbers of 16 bits
+  double noise = 0;     // rounding that is left where a constant at the end cancels a result
 };
 
 // Returns the same module for the same seed each time, with tensors and code of its own.
