@@ -243,6 +243,20 @@ class TorchRecording : public FakeRecording {
   }
 
   std::shared_ptr<capture::CapturedGraph> finish(const std::vector<PyObject*>& outputs) override {
+    try {
+      return finished(outputs);
+    } catch (const RuntimeError& error) {
+      // A view may have lost its history.
+      breakGraph(error.brief());
+    }
+  }
+
+ protected:
+  Autocast* casts() override { return &rules_; }
+  void clearCasts() override { rules_.clear(); }
+
+ private:
+  std::shared_ptr<capture::CapturedGraph> finished(const std::vector<PyObject*>& outputs) {
     for (PyObject* each : outputs) {
       record_.output_fakes.push_back(Object::share(each));
       record_.unrecorded.push_back(autograd::requiresGradient(tensorIn(each)) &&
@@ -274,11 +288,6 @@ class TorchRecording : public FakeRecording {
     return torchGraph(std::make_shared<const TorchRecord>(std::move(record_)));
   }
 
- protected:
-  Autocast* casts() override { return &rules_; }
-  void clearCasts() override { rules_.clear(); }
-
- private:
   // Records the calls that change the state of autocast from `before`.
   void recordChange(const AutocastMode& before) {
     for (auto& [function, argument] :

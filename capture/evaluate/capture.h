@@ -99,6 +99,11 @@ class Capture {
   // Notes that the variable's object will be changed when the call ends.
   void modify(Variable* variable);
   const std::vector<Variable*>& modified() const { return modified_; }
+  // Returns the first variable of the same object that this was called for.
+  Variable* firstWithId(Variable* variable) {
+    return variable->object ? with_ids_.try_emplace(variable->object.get(), variable).first->second
+                            : variable;
+  }
   // Adds the guard that two variables are one and the same object, or not.
   void guardSame(Variable* a, Variable* b, bool same);
   // Returns the variables that were read from sources.
@@ -208,6 +213,7 @@ class Capture {
   std::vector<Variable*> known_order_;
   std::unordered_map<PyObject*, Variable*> fakes_;  // tensors by their fakes
   std::unordered_map<PyObject*, Variable*> pinned_;
+  std::unordered_map<PyObject*, Variable*> with_ids_;  // by their objects
   std::unordered_set<PyObject*> instance_dicts_;
   std::vector<Variable*> modified_;
   std::vector<Source*> inputs_;

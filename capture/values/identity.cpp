@@ -32,8 +32,16 @@ Variable* idOf(Capture& capture, Variable* variable) {
   capture.use(variable);
   checkIdentity(*variable);
   if (!variable->id) {
-    // Objects that are several now must not be one object in another call.
-    if (variable->source && !variable->constant()) capture.guards.addDistinct(variable->source);
+    if (variable->source && !variable->constant()) {
+      // A tuple may be found in two places.
+      Variable* const first = capture.firstWithId(variable);
+      if (first != variable) {
+        capture.guardSame(first, variable, true);
+        return variable->id = first->id;
+      }
+      // Objects that are several now must not be one object in another call.
+      capture.guards.addDistinct(variable->source);
+    }
     variable->id = capture.make<IdVariable>(variable);
   }
   return variable->id;

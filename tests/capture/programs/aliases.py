@@ -1,5 +1,7 @@
 """Tensors that share memory: all pairs of arguments, all ways to write and to return them."""
 
+import copy
+
 CLOSE = 1e-5
 
 
@@ -278,6 +280,18 @@ class Held:
 @program(given((2,)))
 def tuples_in_two_places(x):
     return x + 1, compare_places(Held(PLACED), Held(PLACED)), PLACES[0].value is PLACES[1].value, [PLACES[0].value] == [PLACES[1].value]
+
+
+@program(lambda: (torch.randn(2), [Held(PLACED), Held(PLACED), Held((1, (2,)))]))
+def ids_of_tuples_in_two_places(x, held):
+    parts = [each.value for each in held]
+    copied = copy.deepcopy([Held(parts[0]), parts[1], held[0]])
+    return x + 1, {id(each): None for each in parts} == {id(each): None for each in parts[1:]}, copied[0].value, copied[1:2]
+
+
+@program([lambda: (torch.randn(2), PLACED, PLACED), lambda: (torch.randn(2), PLACED, (1, (2,)))], graphs=None, breaks="another call")
+def ids_of_tuples_that_come_apart(x, a, b):
+    return x + 1, len({id(a), id(b)}), id(a) == id(b)
 
 
 PLACED = (1, (2,))

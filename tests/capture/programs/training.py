@@ -282,3 +282,12 @@ def data_of_tensor_is_changed(x):
     z = y.data
     z.add_(1)
     return y, z, z.requires_grad
+
+
+@program(lambda: (leaf(2, 3),), graphs=None, breaks="a view lost its history", tolerance=1e-6)
+def view_of_a_view_is_written_without_gradients(x):
+    seen = x.t().transpose(0, 1)
+    with torch.no_grad():
+        part = seen.view_as(seen)
+        part.add_(1.5)
+    raise ValueError(part.tolist())
