@@ -364,10 +364,11 @@ bool isPlainView(const Tensor& t) {
   return history && history->base.defined() && history->origin == ViewOrigin::Plain;
 }
 
-ViewRefusal viewRefusal(const Tensor& t) {
+ViewTraits viewTraits(const Tensor& t) {
   const History* const history = find(t);
   if (!history || !history->base.defined()) return {};
-  return {history->origin, requiresGradient(history->base) && isLeaf(history->base)};
+  const bool gradient = requiresGradient(history->base);
+  return {history->origin, gradient && isLeaf(history->base), !gradient && t.impl()->requires_grad};
 }
 
 bool isOneOfSeveralViews(const Tensor& t) {

@@ -198,14 +198,15 @@ Tensor baseOf(const Tensor& t);
 bool isPlainView(const Tensor& t);
 // Returns whether it is one of the results of an operator that makes several views, or a view of one.
 bool isOneOfSeveralViews(const Tensor& t);
-// Why a tensor refuses to be written to, as the view that it is.
-struct ViewRefusal {
+// The ways in which a view behaves otherwise than a tensor that is none.
+struct ViewTraits {
   ViewOrigin origin = ViewOrigin::Plain;
   bool of_leaf = false;  // whether its base is a leaf that requires a gradient
-  bool operator==(const ViewRefusal&) const = default;
+  bool alone = false;    // whether it requires a gradient by itself, and its base none
+  bool operator==(const ViewTraits&) const = default;
 };
 // Returns nothing but defaults for tensors that are no views, and for views that may be written to.
-ViewRefusal viewRefusal(const Tensor& t);
+ViewTraits viewTraits(const Tensor& t);
 // RuntimeError when the tensor must not be written to while gradients are recorded.
 void checkMayWrite(const Tensor& t);
 // Forgets where the tensor comes from, and that it requires a gradient.

@@ -69,12 +69,15 @@ class Captured : public capture::CapturedGraph {
   void run(std::span<const Object> inputs, std::vector<Object>& outputs,
            bool& touched) const override {
     const Memory memory(script_.impure, inputs);
+    const bool grad_mode = gradEnabled();
     try {
       compute(inputs, outputs);
     } catch (const capture::PythonError&) {
+      setGradEnabled(grad_mode);
       touched = !mayRunPlainly() || memory.isTouched();
       throw;
     } catch (...) {
+      setGradEnabled(grad_mode);
       touched = !mayRunPlainly() || memory.isTouched();
       throwAsPlainError();
     }

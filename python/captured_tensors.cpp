@@ -36,7 +36,7 @@ class Guard : public capture::TensorGuard {
         layout_(tensorIn(object).sizes(), tensorIn(object).strides(), sizes),
         requires_grad_(autograd::requiresGradient(tensorIn(object))),
         leaf_(autograd::isLeaf(tensorIn(object))),
-        refusal_(autograd::viewRefusal(tensorIn(object))) {}
+        traits_(autograd::viewTraits(tensorIn(object))) {}
 
   bool matches(PyObject* object) const override {
     if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type_.get()) return false;
@@ -47,7 +47,7 @@ class Guard : public capture::TensorGuard {
     return impl.dtype == dtype_ && tensor.device() == device_ &&
            layout_.matches(impl.sizes, impl.strides) &&
            autograd::requiresGradient(tensor) == requires_grad_ &&
-           autograd::viewRefusal(tensor) == refusal_;
+           autograd::viewTraits(tensor) == traits_;
   }
 
   std::string text() const override {
@@ -63,7 +63,7 @@ class Guard : public capture::TensorGuard {
   Device device_;
   OpenLayout layout_;
   bool requires_grad_, leaf_;
-  autograd::ViewRefusal refusal_;
+  autograd::ViewTraits traits_;
 };
 
 // ---- the world ----

@@ -119,6 +119,19 @@ void noteInFakes(const std::string& problem) {
   }
 }
 
+Tensor resultLike(const Tensor& fake) {
+  static const OperatorHandle kClone("aten::clone", ""), kStrided("aten::as_strided", "");
+  if (fake.isNonOverlappingAndDense()) return kClone(fake, IValue());
+  // A copy would have other strides.
+  int64_t reach = 1;
+  for (int64_t d = 0; d < fake.dim(); ++d) {
+    if (fake.size(d) > 0) reach += (fake.size(d) - 1) * fake.stride(d);
+  }
+  const Tensor memory = Tensor::empty({reach}, fake.dtype(), fake.device());
+  memory.setRequiresGrad(true);
+  return kStrided(kClone(memory, IValue()), fake.sizes(), fake.strides(), int64_t{0});
+}
+
 Device deviceSeenOn(const Tensor& tensor) {
   const Device device = tensor.device();
   const bool fake =
@@ -201,17 +214,19 @@ namespace {
 
 // Returns a fake with the gradient of a real tensor, which is a leaf, the result of an operator or a view.
 Tensor withHistory(const Tensor& fake, const Tensor& real) {
-  static const OperatorHandle kClone("aten::clone", ""), kAlias("aten::alias", "");
+  static const OperatorHandle kAlias("aten::alias", "");
   const bool gradient = autograd::requiresGradient(real);
-  const autograd::ViewRefusal refusal = autograd::viewRefusal(real);
-  const bool refuses = refusal != autograd::ViewRefusal();
-  if (gradient) fake.setRequiresGrad(true);
-  const bool leaf = refuses ? refusal.of_leaf : autograd::isLeaf(real);
-  const Tensor base = gradient && !leaf ? kClone(fake, IValue()) : fake;
-  if (!refuses) return base;
-  const GradModeGuard recording(refusal.origin != autograd::ViewOrigin::Unrecorded);
+  const autograd::ViewTraits traits = autograd::viewTraits(real);
+  if (traits == autograd::ViewTraits()) {
+    if (gradient) fake.setRequiresGrad(true);
+    return gradient && !autograd::isLeaf(real) ? resultLike(fake) : fake;
+  }
+  if (gradient && !traits.alone) fake.setRequiresGrad(true);
+  const Tensor base = gradient && !traits.of_leaf && !traits.alone ? resultLike(fake) : fake;
+  const GradModeGuard recording(traits.origin != autograd::ViewOrigin::Unrecorded);
   const Tensor view = kAlias(base);
-  if (gradEnabled()) autograd::setViewOf(view, base, refusal.origin);
+  if (gradEnabled()) autograd::setViewOf(view, base, traits.origin);
+  if (traits.alone) view.setRequiresGrad(true);
   return view;
 }
 

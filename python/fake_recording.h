@@ -55,6 +55,8 @@ class FakeTracer : public tracing::Tracer {
   std::string problem_;
 };
 
+// Returns a fake with the layout of one that requires a gradient, as the result of an operator. Gradients are on.
+Tensor resultLike(const Tensor& fake);
 // Returns the device of the tensor, or the one that it stands for in a recording on fakes.
 Device deviceSeenOn(const Tensor& tensor);
 // Tells a recording on fakes that the program does something that no graph holds; does nothing where

@@ -102,9 +102,8 @@ class TorchRecording : public FakeRecording {
       // The tensor was made before, whatever the mode is now.
       const GradModeGuard recording(true);
       if (input.requires_grad) fake.setRequiresGrad(true);
-      static const OperatorHandle kClone("aten::clone", "");
       const bool result = input.requires_grad && !isTrue(tensor, "is_leaf");
-      object = Object::checked(tensorObject(result ? kClone(fake, IValue()) : fake));
+      object = Object::checked(tensorObject(result ? resultLike(fake) : fake));
     }
     types_[object.get()] = Py_TYPE(tensor);
     record_.inputs.push_back(std::move(input));

@@ -100,7 +100,9 @@ void makeFunction(EvalFrame& f, uint32_t arg) {
   if (arg & 2) made->keyword_defaults = f.pop();
   if (arg & 1) {
     // The defaults are a tuple, maybe one of constants.
-    made->defaults = f.capture.make<TupleVariable>(elementsOf(f.capture, f.pop()), &PyTuple_Type);
+    Variable* const given = f.pop();
+    made->defaults = f.capture.make<TupleVariable>(elementsOf(f.capture, given), &PyTuple_Type);
+    if (given->constant()) made->constant_defaults = given;
   }
   f.push(made);
 }

@@ -234,7 +234,7 @@ int FunctionVariable::build(Builder& builder) {
     arguments.push_back(builder.build(part));
     parts |= bit;
   };
-  add(defaults, kHasDefaults);
+  add(constant_defaults ? constant_defaults : defaults, kHasDefaults);
   add(keyword_defaults, kHasKeywordDefaults);
   add(closure, kHasClosure);
   add(annotations, kHasAnnotations);

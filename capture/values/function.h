@@ -64,7 +64,9 @@ class FunctionVariable : public Variable {
   DictVariable* attributes(Capture& capture);
 
   // For functions that the program makes; null where there are none.
-  Variable* defaults = nullptr;          // tuple
+  Variable* defaults = nullptr;  // tuple
+  Variable* constant_defaults =
+      nullptr;  // the same as a constant of the code, which others may have
   Variable* keyword_defaults = nullptr;  // dict
   Variable* closure = nullptr;           // tuple of cells
   Variable* annotations = nullptr;       // tuple or dict

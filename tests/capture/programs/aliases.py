@@ -272,6 +272,34 @@ def write_behind_another_one(x):
     return told, x * 2, COUNT + 1
 
 
+LAYOUTS = (
+    lambda t: t.t(),
+    lambda t: t[1:, ::2],
+    lambda t: t.t()[1],
+    lambda t: t[:, :1].expand(4, 3),
+    lambda t: t[:0],
+)
+
+
+@program([lambda make=make: (make(torch.randn(4, 4).requires_grad_() * 2),) for make in LAYOUTS], graphs=None, breaks="views of inputs",
+         backward=True)
+def layouts_of_results(x):
+    return x * 2, x.stride(), x.is_contiguous(), x.is_leaf, x.requires_grad
+
+
+def leaf_that_is_a_view(t):
+    return t.t().requires_grad_()
+
+
+@program([lambda: (leaf_that_is_a_view(torch.randn(2, 3)),), lambda: (torch.randn(2, 3).requires_grad_(),)], graphs=None,
+         breaks="writes to leaves", worlds=("wick",))
+def views_of_a_leaf_that_is_a_view(x):
+    with torch.no_grad():
+        told = x.t().requires_grad, x.t().t().requires_grad
+        x.t().add_(1)
+    return told, x * 2, x.is_leaf
+
+
 class Held:
     def __init__(self, value):
         self.value = value

@@ -316,3 +316,14 @@ def context_chosen_at_run_time(x):
         with Recorder("on") if flag else contextlib.nullcontext():
             x = x * 2 + flag
     return x
+
+
+@program([lambda: (torch.zeros(2, 3), torch.zeros(3)), lambda: (torch.zeros(2, 3), torch.full((3,), 3.0))], graphs=None,
+         breaks="elements decide", raises="TypeError")
+def guess_is_wrong_without_gradients(x, y):
+    with torch.no_grad():
+        z = x + y
+        kept = z[z > 2]
+        z = z if kept.numel() else -z
+        iter(len(kept))
+    return z

@@ -421,3 +421,14 @@ def keyword_only_from_closure(x):
         return inner
 
     return outer()(), outer(scale=3)(shift=1)
+
+
+@program(given((3,)))
+def defaults_are_constants_of_the_code(x):
+    def inner(a, b=7, c=(1, 2)):
+        return a
+
+    def other(a, b=7, c=(1, 2)):
+        return a
+
+    return x + 1, inner, inner.__defaults__ is other.__defaults__
