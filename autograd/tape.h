@@ -198,7 +198,7 @@ Tensor baseOf(const Tensor& t);
 bool isPlainView(const Tensor& t);
 // Returns whether it is one of the results of an operator that makes several views, or a view of one.
 bool isOneOfSeveralViews(const Tensor& t);
-// The ways in which a view behaves otherwise than a tensor that is none.
+// The ways in which a view behaves otherwise than other tensors.
 struct ViewTraits {
   ViewOrigin origin = ViewOrigin::Plain;
   bool of_leaf = false;  // whether its base is a leaf that requires a gradient
