@@ -38,8 +38,11 @@ TorchLayout openLayoutOf(const TorchLibrary& library, PyObject* tensor,
   return layout;
 }
 
+// Returns an attribute that says how a tensor takes part in gradients. Breaks the graph for views that cannot tell any more.
 bool isTrue(PyObject* object, const char* attribute) {
-  return Object::checked(PyObject_GetAttrString(object, attribute)).get() == Py_True;
+  const Object found = Object::own(PyObject_GetAttrString(object, attribute));
+  if (!found) breakOnError(fmt::format("'{}' of a view", attribute));
+  return found.get() == Py_True;
 }
 
 class TorchGuard : public capture::TensorGuard {
@@ -55,8 +58,7 @@ class TorchGuard : public capture::TensorGuard {
     if (Py_TYPE(object) != type_ || !hasLayout(library_, object, layout_)) return false;
     static PyObject *const kGradient = PyUnicode_InternFromString("requires_grad"),
                            *const kLeaf = PyUnicode_InternFromString("is_leaf");
-    if (is(object, kGradient) != requires_grad_) return false;
-    return !requires_grad_ || is(object, kLeaf) == leaf_;
+    return is(object, kGradient, requires_grad_) && (!requires_grad_ || is(object, kLeaf, leaf_));
   }
   std::string text() const override {
     const std::string sizes =
@@ -69,10 +71,10 @@ class TorchGuard : public capture::TensorGuard {
   }
 
  private:
-  static bool is(PyObject* object, PyObject* name) {
+  static bool is(PyObject* object, PyObject* name, bool expected) {
     const Object found = Object::own(PyObject_GetAttr(object, name));
     if (!found) PyErr_Clear();
-    return found.get() == Py_True;
+    return found && (found.get() == Py_True) == expected;
   }
 
   const TorchLibrary& library_;

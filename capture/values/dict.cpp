@@ -266,7 +266,7 @@ void DictVariable::set(Capture& capture, PyObject* key, Variable* key_variable, 
   }
   if (!entry->value) {
     ++size_, ++changes_;
-    noteKey(*entry, true);
+    noteKey(*entry, Change::Kind::kAdds);
   }
   entry->value = value;
   entry->changed = true;
@@ -278,15 +278,15 @@ bool DictVariable::erase(Capture& capture, PyObject* key) {
   if (!entry || !entry->value) return false;
   noteChange(capture);
   --size_, ++changes_;
-  noteKey(*entry, false);
+  noteKey(*entry, Change::Kind::kDeletes);
   entry->value = nullptr;
   entry->changed = true;
   return true;
 }
 
-void DictVariable::noteKey(const Entry& entry, bool adds) {
+void DictVariable::noteKey(const Entry& entry, Change::Kind kind) {
   if (object && access_ == Access::kDictItem && !isOrdered()) {
-    key_changes_.push_back({static_cast<size_t>(&entry - entries_.data()), adds});
+    key_changes_.push_back({static_cast<size_t>(&entry - entries_.data()), kind});
   }
 }
 
@@ -321,10 +321,10 @@ void DictVariable::clear(Capture& capture) {
   noteChange(capture);
   for (Entry& entry : entries_) {
     if (!entry.value) continue;
-    noteKey(entry, false);
     entry.changed = true;
     entry.value = nullptr;
   }
+  if (!entries_.empty()) noteKey(entries_[0], Change::Kind::kClears);
   changes_ += size_ != 0;
   size_ = 0;
 }
@@ -501,14 +501,27 @@ int DictVariable::build(Builder& builder) {
 
 // Adds and deletes keys as the program did. Keys that are deleted again get None meanwhile.
 void DictVariable::replayKeys(Builder& builder, int target) {
-  std::vector<size_t> last(entries_.size(), key_changes_.size());
-  for (size_t i = 0; i < key_changes_.size(); ++i) last[key_changes_[i].entry] = i;
-  for (size_t i = 0; i < key_changes_.size(); ++i) {
-    const auto& [number, adds] = key_changes_[i];
+  const size_t none = key_changes_.size();
+  std::vector<size_t> last(entries_.size(), none);
+  for (size_t i = 0; i < none; ++i) {
+    if (key_changes_[i].kind == Change::Kind::kClears) {
+      std::ranges::fill(last, i);
+    } else {
+      last[key_changes_[i].entry] = i;
+    }
+  }
+  const Object name = Object::checked(PyUnicode_InternFromString("clear"));
+  for (size_t i = 0; i < none; ++i) {
+    const auto& [number, kind] = key_changes_[i];
+    if (kind == Change::Kind::kClears) {
+      builder.effect(StepKind::kCall,
+                     {builder.constant(findTypeItem(&PyDict_Type, name.get())), target});
+      continue;
+    }
     const Entry& entry = entries_[number];
     const int key =
         entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
-    if (!adds) {
+    if (kind == Change::Kind::kDeletes) {
       builder.effect(StepKind::kDeleteItem, {target, key});
     } else {
       const bool stays = last[number] == i;
@@ -518,7 +531,7 @@ void DictVariable::replayKeys(Builder& builder, int target) {
   }
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (!entry.changed || last[i] < key_changes_.size()) continue;
+    if (!entry.changed || last[i] < none) continue;
     const int key =
         entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
     builder.effect(StepKind::kSetItem, {target, key, builder.build(entry.value)});

@@ -75,13 +75,14 @@ class DictVariable : public Variable {
   // Returns the function that makes missing values, or null.
   Variable* factory(Capture& capture);
 
-  // A key that was added or deleted, of a dict that existed: its entries, which iterators from outside count, come to lie as in
-  // plain execution if all of these are done again.
+  // A change of the keys of a dict that existed: its entries, which iterators from outside count, come to lie as in plain
+  // execution if all of these are done again.
   struct Change {
-    size_t entry;
-    bool adds;
+    enum class Kind : uint8_t { kAdds, kDeletes, kClears };
+    size_t entry;  // not for kClears
+    Kind kind;
   };
-  void noteKey(const Entry& entry, bool adds);
+  void noteKey(const Entry& entry, Change::Kind kind);
   void replayKeys(Builder& builder, int target);
 
   PyTypeObject* type_;

@@ -63,6 +63,15 @@ class Tensors(unittest.TestCase):
             self.assertEqual(part.dtype, dtype)
             self.assertTrue(torch.equal(made, torch.stack([x, x])))
 
+    def test_views_that_cannot_tell_whether_they_are_leaves(self):
+        compiled = wick.compile(lambda part: part.mul_(3))
+        for tensors in (torch.ones(4, 1), torch.ones(4, 1) * torch.ones((), requires_grad=True)):
+            for _ in range(2):
+                with torch.no_grad():
+                    for part in tensors.unbind(0):
+                        compiled(part)
+            self.assertEqual(tensors.tolist(), [[9.0]] * 4)
+
     def test_one_of_several_views_must_not_be_written_to(self):
         def parts(x):
             y = x * 2

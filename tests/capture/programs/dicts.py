@@ -292,6 +292,35 @@ def keys_change_under_an_iterator(x, d):
     return x + 1, results
 
 
+def refilled(d):
+    kept = dict(d)
+    d.clear()
+    d.update(kept)
+
+
+@program(lambda: (torch.randn(3), {"a": 4, "b": 3, "c": 2}), graphs=None, breaks="the dict changes while it is iterated over")
+def dict_is_refilled_while_iterated(x, d):
+    seen = []
+    try:
+        for key, value in d.items():
+            seen.append(key)
+            refilled(d)
+    except RuntimeError as error:
+        seen.append(str(error))
+    return x + 1, seen, list(d.items())
+
+
+@program(lambda: (torch.randn(3), {"a": 4, "b": 3}))
+def dict_is_cleared_and_filled(x, d):
+    d["c"] = 1
+    d.clear()
+    d["b"] = 2
+    d["a"] = x
+    d["z"] = 3
+    d.pop("z")
+    return x + 1, list(d), len(d)
+
+
 @program(given((3,)))
 def large_dict_literal(x):
     table = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9, "j": 10, "k": 11, "l": 12, "m": 13, "n": 14,
