@@ -27,12 +27,14 @@ size_t channelsLastDim(int i, int rank) {
 
 bool isRowMajor(const TensorLayout& t) {
   int64_t next = 1;
+  bool fits = true;
   for (int d = t.rank; d-- > 0;) {
     auto i = static_cast<size_t>(d);
-    if (t.sizes[i] != 1 && t.strides[i] != next) return false;
+    if (t.sizes[i] == 0) return true;  // there are no elements
+    fits &= t.sizes[i] == 1 || t.strides[i] == next;
     next *= t.sizes[i];
   }
-  return true;
+  return fits;
 }
 
 // Where sizes leave it open (one channel, no spatial extent) the answer is no.
@@ -87,12 +89,15 @@ void layRowMajor(TensorLayout& t) {
 }
 
 bool isOrdered(const TensorLayout& t) {
-  int64_t inner = 0;
+  int64_t inner = 0, inner_size = 0;
   for (int d = t.rank; d-- > 0;) {
     const int64_t stride = t.strides[static_cast<size_t>(d)];
+    const int64_t size = t.sizes[static_cast<size_t>(d)];
     if (stride == 0) continue;
-    if (stride < inner) return false;
+    // The longer dimension is the outer one where strides are equal.
+    if (stride < inner || (stride == inner && size < inner_size)) return false;
     inner = stride;
+    inner_size = size;
   }
   return true;
 }

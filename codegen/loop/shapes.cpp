@@ -99,7 +99,10 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       if (step.view.kind == ViewStep::Kind::Flip) {
         // A tensor of its own, whose dimensions lie in the same order.
         const TensorLayout* from = &tensors[step.operands[0]];
-        return pointwiseLayout(std::span(&from, 1), to);
+        if (!pointwiseLayout(std::span(&from, 1), to)) return false;
+        // Dimensions of one element have the strides that they had.
+        if (isRowMajor(*from)) to.strides = from->strides;
+        return true;
       }
       if (step.view.kind != ViewStep::Kind::Pad) return true;
       // What was padded is not a view of anything, but channels stay innermost.

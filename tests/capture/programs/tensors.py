@@ -285,3 +285,10 @@ def comparison_of_shapes(x):
     if x.shape == torch.Size((3, 4)) and x.shape[-1] == 4 and x.size() != (1,):
         return x + 1
     return x - 1
+
+
+@program([lambda: (torch.randn(3, 1).t(), torch.ones(1)), lambda: (torch.randn(4, 1).t(), torch.ones(1, 1)),
+          lambda: (torch.randn(2, 1, 3).transpose(0, 1), torch.ones(1))])
+def strides_of_dimensions_of_one_element(x, y):
+    made = x + y, y * x, x - y, x * x, x.exp(), x.flip(0), x.flip(-1), -x
+    return made, [t.stride() for t in made]
