@@ -279,6 +279,7 @@ void addTorchGraphs(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   py::class_<TorchTape, std::shared_ptr<TorchTape>> tape(m, "_TorchTape");
   forbidNew(tape);
+  tape.def_property_readonly("saves", &TorchTape::saves);
   tape.def("backward", [](TorchTape& self, const py::tuple& gradients) {
     return asPython([&] { return given(self.backward(gradients.ptr()).leak()); });
   });

@@ -19,7 +19,7 @@ Object detachedOf(const Object& tensor) {
 
 TorchTape::TorchTape(const TorchCallState& call, const std::vector<size_t>& leaves,
                      const std::vector<size_t>& results, const std::vector<Object>& given)
-    : library_(*call.record().library) {
+    : library_(*call.record().library), saves_(call.record().saves) {
   for (const size_t i : leaves) leaves_.push_back(autograd::gradientEdge(call.tensors()[i]));
   for (size_t i = 0; i < call.tensors().size(); ++i) {
     const Tensor& input = call.tensors()[i];

@@ -16,6 +16,8 @@ class TorchTape {
   TorchTape(const TorchCallState& call, const std::vector<size_t>& leaves,
             const std::vector<size_t>& results, const std::vector<capture::Object>& given);
 
+  // Returns whether a second walk must raise, unless the first one retained the graph.
+  bool saves() const { return saves_; }
   // Returns the gradients of the leaves, None for those that nothing depends on. `gradients` are those
   // of the results, None where there is none.
   capture::Object backward(PyObject* gradients);
@@ -43,6 +45,7 @@ class TorchTape {
   capture::Object torchGradient(Tensor gradient) const;
 
   const TorchLibrary& library_;
+  bool saves_ = true;
   std::vector<autograd::Edge> leaves_;
   std::vector<Tensor> results_;
   std::vector<Watched> watched_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "autograd/tape.h"
@@ -82,6 +83,29 @@ class TorchGuard : public capture::TensorGuard {
   TorchLayout layout_;
   bool requires_grad_, leaf_;
 };
+
+// Returns whether PyTorch 1.13 saves a tensor for the backward pass of an operator of the block, as far as it is not known to
+// save none.
+bool savesTensors(const Block& block) {
+  static const std::unordered_set<Symbol> kKinds = [] {
+    std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
+                                     prim::TupleConstruct, prim::TupleUnpack};
+    for (const char* name :
+         {"add",     "add_",       "sub",       "sub_",    "rsub",     "neg",    "positive",
+          "sum",     "clone",      "copy_",     "alias",   "detach",   "to",     "contiguous",
+          "view",    "view_as",    "reshape",   "flatten", "ravel",    "t",      "transpose",
+          "permute", "movedim",    "select",    "slice",   "narrow",   "expand", "expand_as",
+          "squeeze", "unsqueeze",  "unbind",    "split",   "chunk",    "cat",    "stack",
+          "flip",    "roll",       "diagonal",  "zeros",   "ones",     "full",   "empty",
+          "arange",  "zeros_like", "ones_like", "size",    "full_like"}) {
+      kinds.insert(Symbol::aten(name));
+    }
+    return kinds;
+  }();
+  return std::ranges::any_of(block.nodes(), [](const Node* node) {
+    return !kKinds.contains(node->kind()) || !node->blocks().empty();
+  });
+}
 
 // Records PyTorch's functions by Wick's, and the calls themselves.
 class TorchRecording : public FakeRecording {
@@ -279,6 +303,7 @@ class TorchRecording : public FakeRecording {
     branches().check(given, results);
     record_.components = torchComponents(record_);
     record_.script = script(all);
+    record_.saves = savesTensors(*record_.script.function->graph()->block());
     if (sizes().isOpen()) {
       record_.sizes = sizes().table();
       record_.numbers = sizes().numbers();

@@ -10,8 +10,9 @@ def _gradients(ctx, gradients):
         given = [g for g in gradients if g is not None]
         places = tuple(g is not None for g in gradients)
         return CapturedGradient.apply(ctx.tape, places, *leaves, *given)
-    # Raises when the tape was used up. Leaves may have been written to: the tape knows which it needs.
-    ctx._raw_saved_tensors
+    if ctx.tape.saves:
+        # Raises when the tape was used up. Leaves may have been written to: the tape knows which it needs.
+        ctx._raw_saved_tensors
     return ctx.tape.backward(gradients)
 
 

@@ -63,6 +63,29 @@ class Tensors(unittest.TestCase):
             self.assertEqual(part.dtype, dtype)
             self.assertTrue(torch.equal(made, torch.stack([x, x])))
 
+    def test_second_backward_passes(self):
+        weight = torch.ones(3)
+        functions = (
+            lambda x: x.sum() + 1 - x[0],
+            lambda x: torch.cat([x.t(), -x.view(3)]).flip(0).unsqueeze(0),
+            lambda x: (x - weight).clone().double().expand(2, 3),
+            lambda x: x * 2 + 1,
+            lambda x: x.exp().sum(),
+        )
+        for function in functions:
+            outcomes = []
+            for called in (function, wick.compile(function, fullgraph=True)):
+                x = torch.arange(3.0, requires_grad=True)
+                results = called(x)
+                for result in results if isinstance(results, tuple) else (results,):
+                    try:
+                        for _ in range(3):
+                            result.sum().backward()
+                    except RuntimeError as error:
+                        outcomes.append(str(error))
+                outcomes.append(x.grad.tolist())
+            self.assertEqual(outcomes[: len(outcomes) // 2], outcomes[len(outcomes) // 2 :])
+
     def test_views_that_cannot_tell_whether_they_are_leaves(self):
         compiled = wick.compile(lambda part: part.mul_(3))
         for tensors in (torch.ones(4, 1), torch.ones(4, 1) * torch.ones((), requires_grad=True)):
