@@ -510,6 +510,10 @@ void DictVariable::replayKeys(Builder& builder, int target) {
       last[key_changes_[i].entry] = i;
     }
   }
+  const auto keyOf = [&](const Entry& entry) {
+    return entry.key_variable ? builder.build(entry.key_variable)
+                              : builder.constant(entry.key.get());
+  };
   const Object name = Object::checked(PyUnicode_InternFromString("clear"));
   for (size_t i = 0; i < none; ++i) {
     const auto& [number, kind] = key_changes_[i];
@@ -519,8 +523,7 @@ void DictVariable::replayKeys(Builder& builder, int target) {
       continue;
     }
     const Entry& entry = entries_[number];
-    const int key =
-        entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
+    const int key = keyOf(entry);
     if (kind == Change::Kind::kDeletes) {
       builder.effect(StepKind::kDeleteItem, {target, key});
     } else {
@@ -532,8 +535,7 @@ void DictVariable::replayKeys(Builder& builder, int target) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!entry.changed || last[i] < none) continue;
-    const int key =
-        entry.key_variable ? builder.build(entry.key_variable) : builder.constant(entry.key.get());
+    const int key = keyOf(entry);
     builder.effect(StepKind::kSetItem, {target, key, builder.build(entry.value)});
   }
 }
