@@ -341,6 +341,7 @@ std::span<const ScriptLibraryPart> scriptLibrary() {
   static const std::string kOverloads = numberOverloads();
   static const ScriptLibraryPart kParts[] = {
       {"aten", kOverloads.c_str()},
+      {"aten", kScriptExported},
       {"generic", kScriptGeneric},
       {"torch", kTorch},
       {"torch.futures", kFutures},

@@ -16,6 +16,7 @@ std::span<const ScriptLibraryPart> scriptLibrary();
 // The parts, by file.
 extern const char* const kScriptGeneric;
 extern const char* const kScriptActivations;
+extern const char* const kScriptExported;
 extern const char* const kScriptPooling;
 extern const char* const kScriptNorms;
 extern const char* const kScriptLosses;

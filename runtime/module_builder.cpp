@@ -147,15 +147,32 @@ ModuleBuilder& ModuleBuilder::defineCall(const std::string& name, GraphFunction&
   return *this;
 }
 
+ModuleBuilder& ModuleBuilder::defineGraph(const std::string& name, std::vector<Argument> arguments,
+                                          TypePtr result,
+                                          std::function<void(GraphFunction&)> make) {
+  checkNew(name);
+  Argument self;
+  self.name = "self";
+  self.type = type_;
+  arguments.insert(arguments.begin(), std::move(self));
+  Argument returned;
+  returned.type = std::move(result);
+  GraphFunction* method =
+      owner_->unit->createFunction(type_->name() + "." + name, nullptr, std::move(make));
+  method->setSchema(FunctionSchema(name, "", std::move(arguments), {std::move(returned)}));
+  type_->addMethod(method);
+  return *this;
+}
+
 void ModuleBuilder::keep(std::shared_ptr<void> owner) {
   if (owner) owner_->others.push_back(std::move(owner));
 }
 
-Module ModuleBuilder::build() {
+Module ModuleBuilder::build(CompileErrors* errors) {
   WICK_ASSERT(owner_ != nullptr, "the module has been built");
-  CompileErrors errors;
-  compileFunctions(*owner_->unit, 0, errors);
-  errors.throwIfAny();
+  CompileErrors own;
+  compileFunctions(*owner_->unit, 0, errors ? *errors : own);
+  own.throwIfAny();
   // The unit as its user knows it, together with the others.
   auto unit = std::shared_ptr<CompilationUnit>(owner_, owner_->unit.get());
   auto object = makeRef<Object>(type_, std::move(unit));

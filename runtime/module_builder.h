@@ -8,8 +8,10 @@
 //   module.save("net.pt");
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/type.h"
 #include "runtime/module.h"
@@ -18,7 +20,9 @@
 
 namespace wick {
 
+class CompileErrors;
 class GraphFunction;
+struct Argument;
 
 // Used by one thread. Names must be new: UsageError otherwise. Nothing may follow build().
 class ModuleBuilder {
@@ -47,11 +51,18 @@ class ModuleBuilder {
   // A method that calls a function, with its arguments and defaults.
   ModuleBuilder& defineCall(const std::string& name, GraphFunction& function);
 
+  // A method whose graph `make` sets when it is compiled; its first input is the module. `arguments` are those behind it.
+  ModuleBuilder& defineGraph(const std::string& name, std::vector<Argument> arguments,
+                             TypePtr result, std::function<void(GraphFunction&)> make);
+  // The class that is being built.
+  const ClassTypePtr& type() const { return type_; }
+
   // Keeps something alive as long as the module: the owner of functions that defineCall() took.
   void keep(std::shared_ptr<void> owner);
 
-  // The finished module, in training mode. Throws CompileError.
-  Module build();
+  // The finished module, in training mode. Throws CompileError; with `errors`, those of functions that do not compile are
+  // added there, and the module is built without them.
+  Module build(CompileErrors* errors = nullptr);
 
  private:
   struct Owner;

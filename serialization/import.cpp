@@ -10,6 +10,8 @@
 #include "core/error.h"
 #include "core/native_class.h"
 #include "runtime/call.h"
+#include "serialization/exported/import.h"
+#include "serialization/exported/package.h"
 #include "serialization/file_kind.h"
 #include "serialization/format_version.h"
 #include "serialization/source_import.h"
@@ -229,7 +231,7 @@ class ArchiveImporter {
   TypeClaims claims_;
 };
 
-// The archive, if it is one of torch.jit.save; WrongFile when it holds something else.
+// The archive, if it is one of torch.jit.save or torch.export; WrongFile when it holds something else.
 std::shared_ptr<ArchiveReader> openModule(const Bytes& file, const std::string& name,
                                           const ArchiveLimits& limits) {
   if (!ArchiveReader::looksLikeZip(file.data)) {
@@ -239,9 +241,13 @@ std::shared_ptr<ArchiveReader> openModule(const Bytes& file, const std::string& 
   try {
     archive = std::make_shared<ArchiveReader>(file, name, limits);
   } catch (const LoadError&) {
+    if (contentsOf(file, limits).kind == FileKind::ExportedProgram) {
+      return std::make_shared<ArchiveReader>(file, name, limits, ArchiveReader::Layout::Flat);
+    }
     throwWrongZip(file, name, Wanted::Module, limits);
     throw;
   }
+  if (exported::isExportedProgram(*archive)) return archive;
   for (const char* record : {kDataPickle, kConstantsPickle}) {
     if (archive->has(record)) continue;
     throwWrongZip(file, name, Wanted::Module, limits);
@@ -269,7 +275,9 @@ Module loadModule(const std::string& path, const LoadOptions& options) {
 }
 
 Module loadModule(Bytes file, const std::string& name, const LoadOptions& options) {
-  ArchiveImporter importer(openModule(file, name, options.limits), options);
+  const std::shared_ptr<ArchiveReader> archive = openModule(file, name, options.limits);
+  if (exported::isExportedProgram(*archive)) return exported::importProgram(archive, options);
+  ArchiveImporter importer(archive, options);
   try {
     return importer.load();
   } catch (const LoadError& error) {

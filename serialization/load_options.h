@@ -22,7 +22,7 @@ struct LoadOptions {
   RunOptions run{};
   // Receives the records extra/NAME by NAME, when not null.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
-  // Receives the version of the archive's format, when not null.
+  // Receives the version of the archive's format, when not null; 0 for programs of torch.export.
   int64_t* format_version = nullptr;
   // Limits on memory and sizes that the file may ask for.
   ArchiveLimits limits{};

@@ -31,6 +31,11 @@ class ArchiveStorages {
   KeyedMap<std::string, Ref<Storage>> storages_;
 };
 
+// Returns why a file may not describe a tensor so, "" when it may. Sizes and strides are checked against the storage and
+// against arithmetic that later overflows. The offset of a tensor without elements is moved into the storage.
+std::string problemOfView(const Storage& storage, DType dtype, IntSpan sizes, IntSpan strides,
+                          int64_t& offset);
+
 // Writes the storages that a pickler collected as records FOLDER/0, FOLDER/1, … from whatever device they are on.
 void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& storages,
                    ArchiveWriter& writer);

@@ -185,6 +185,41 @@ IValue loadArchive(const Bytes& file, const std::string& name, const ArchiveLimi
 
 }  // namespace
 
+std::string problemOfView(const Storage& storage, DType dtype, IntSpan sizes, IntSpan strides,
+                          int64_t& offset) {
+  if (sizes.size() != strides.size()) {
+    return fmt::format("a tensor has {} sizes and {} strides", sizes.size(), strides.size());
+  }
+  const auto item = static_cast<int64_t>(itemSize(dtype));
+  const int64_t capacity = static_cast<int64_t>(storage.bytes()) / item;
+  // A tensor without elements may begin anywhere.
+  if (std::ranges::find(sizes, 0) != sizes.end()) offset = std::min(offset, capacity);
+  if (offset < 0 || offset > capacity) return "a tensor begins beyond its storage";
+  // fromStorage checks the extent of tensors with elements. Views of others, and of dimensions
+  // of size one, multiply and add the other numbers all the same.
+  __int128 extent = offset;
+  __int128 numel = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0 || strides[i] < 0) return "a tensor has a negative size or stride";
+    const int64_t size = std::max<int64_t>(sizes[i], 1);
+    numel *= size;
+    extent += static_cast<__int128>(size) * strides[i];
+    if (std::max(numel, extent) > INT64_MAX / item) {
+      return fmt::format("the extent of sizes {} with strides {} overflows", formatInts(sizes),
+                         formatInts(strides));
+    }
+  }
+  // Strides of zero show a few bytes as any number of elements, which no operator would come to the
+  // end of.
+  constexpr int64_t kMaxRepeated = int64_t{1} << 30;
+  const int64_t count = checkedNumel(sizes);
+  if (count > kMaxRepeated && count > capacity) {
+    return fmt::format("a tensor of sizes {} repeats the elements of its storage too often",
+                       formatInts(sizes));
+  }
+  return "";
+}
+
 Ref<Storage> ArchiveStorages::get(const std::string& key) {
   auto it = storages_.find(key);
   if (it == storages_.end()) {

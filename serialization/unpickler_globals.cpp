@@ -7,6 +7,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
+#include "serialization/stored_values.h"
 #include "serialization/unpickler_objects.h"
 
 namespace wick {
@@ -335,34 +336,11 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   int64_t offset = args[1].toInt();
   const DimVector sizes = dims(args[2], "a tensor's sizes");
   const DimVector strides = dims(args[3], "a tensor's strides");
-  if (sizes.size() != strides.size()) {
-    fail("a tensor has {} sizes and {} strides", sizes.size(), strides.size());
-  }
-  // fromStorage checks the extent of what has elements. Views of what has none, and of dimensions
-  // of size one, multiply and add its other numbers all the same.
-  const auto capacity = static_cast<int64_t>(storage->storage->bytes() / itemSize(*dtype));
-  // What has no elements may begin anywhere.
-  if (std::ranges::find(sizes, 0) != sizes.end()) offset = std::min(offset, capacity);
-  if (offset > capacity) fail("a tensor begins beyond its storage");
-  __int128 extent = offset;
-  __int128 numel = 1;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const int64_t size = std::max<int64_t>(sizes[i], 1);
-    numel *= size;
-    extent += static_cast<__int128>(size) * strides[i];
-    if (std::max(numel, extent) > INT64_MAX / static_cast<int64_t>(itemSize(*dtype))) {
-      fail("the extent of sizes {} with strides {} overflows", formatInts(sizes),
-           formatInts(strides));
-    }
+  if (const std::string problem = problemOfView(*storage->storage, *dtype, sizes, strides, offset);
+      !problem.empty()) {
+    fail("{}", problem);
   }
   charge(kTensorMemory);
-  // Strides of zero show a few bytes as any number of elements, which no operator would come to the
-  // end of.
-  constexpr int64_t kMaxRepeated = int64_t{1} << 30;
-  const int64_t count = checkedNumel(sizes);
-  if (count > kMaxRepeated && count > capacity) {
-    fail("a tensor of sizes {} repeats the elements of its storage too often", formatInts(sizes));
-  }
   Tensor tensor = Tensor::fromStorage(storage->storage, *dtype, sizes, strides, offset);
   const bool has_elements = tensor.device().isCpu();
   if (has_elements) tensor = ownBools(std::move(tensor));

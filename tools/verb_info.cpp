@@ -242,8 +242,10 @@ void infoVerb(const Options& options) {
     return;
   }
   if (program.isArchive()) {
-    print(fmt::format("{}: archive of format version {}\n", options.file, program.version()) +
-          deviceLine(program) + moduleInfo(program));
+    const std::string kind = program.version() == 0
+                                 ? std::string("program of torch.export")
+                                 : fmt::format("archive of format version {}", program.version());
+    print(fmt::format("{}: {}\n", options.file, kind) + deviceLine(program) + moduleInfo(program));
     program.tellErrors();
     return;
   }

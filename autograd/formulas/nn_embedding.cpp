@@ -315,6 +315,8 @@ data: pad_packed_gradient(grad0, batch_sizes, batch_first)
 )"},
     {"aten::_pack_sequence", "results 0\noutput: grad0"},
     {"aten::_grouped_mm", "return grouped_mm_made(self, mat2, offs, bias, out_dtype)"},
+    {"transformers::grouped_mm_fallback",
+     "return grouped_mm_made(input, weight, offs, None, None)"},
     {"aten::pad_sequence",
      "return pad_sequence_made(sequences, batch_first, padding_value, padding_side)"},
 

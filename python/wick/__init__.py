@@ -25,7 +25,9 @@ from wick import torch
 
 __version__ = _C.__version__
 
-_SUBMODULES = {"autograd", "jit", "nn", "optim", "files", "lazy", "distributed", "utils", "aot", "compiler"}
+_SUBMODULES = {
+    "aot", "autograd", "compiler", "distributed", "export", "files", "jit", "lazy", "nn", "optim", "utils",
+}
 
 
 def __getattr__(name):

@@ -19,9 +19,9 @@ constexpr const char* kOneDevice[] = {
     "aten::outer", "aten::ger", "aten::addmm", "aten::_addmm_activation", "aten::addmv",
     "aten::addbmm", "aten::addbmm_", "aten::baddbmm", "aten::addr", "aten::linear",
     "aten::mkldnn_linear", "prepacked::linear_clamp_run", "aten::bilinear", "aten::_grouped_mm",
-    "aten::tensordot", "aten::chain_matmul", "aten::linalg_multi_dot", "aten::linalg_matmul",
-    "aten::einsum", "aten::einsum.sublist", "wick::linear_fused", "wick::mm_weight",
-    "wick::loop_weight",
+    "transformers::grouped_mm_fallback", "aten::tensordot", "aten::chain_matmul",
+    "aten::linalg_multi_dot", "aten::linalg_matmul", "aten::einsum", "aten::einsum.sublist",
+    "wick::linear_fused", "wick::mm_weight", "wick::loop_weight",
     // Convolutions.
     "aten::conv1d", "aten::conv1d.padding", "aten::conv2d", "aten::conv2d.padding", "aten::conv3d",
     "aten::conv3d.padding", "aten::conv_transpose1d", "aten::conv_transpose2d.input",

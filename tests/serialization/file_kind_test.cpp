@@ -81,17 +81,6 @@ std::vector<Case> cases() {
       {"model.ff", "\x20\0\0\0PTMF\x04\0\0\0"s, FileKind::Mobile, "mobile interpreter"},
       {"model.ptl", zipOf("m", {{"bytecode.pkl", "x"}, {"data.pkl", "x"}}), FileKind::Mobile,
        "mobile interpreter"},
-      {"new.pt2",
-       zipOf("model", {{"archive_format", "pt2"},
-                       {"byteorder", "little"},
-                       {"models/model.json", "{}"},
-                       {"data/weights/weight_0", "x"}}),
-       FileKind::ExportedProgram, "torch.export (.pt2)"},
-      {"old.pt2",
-       zipOf("", {{"version", "8.7"},
-                  {"serialized_exported_program.json", "{}"},
-                  {"serialized_state_dict.pt", "x"}}),
-       FileKind::ExportedProgram, "torch.export (.pt2)"},
       {"aoti.pt2",
        zipOf("package", {{"archive_format", "pt2"}, {"data/aotinductor/model/a.so", "x"}}),
        FileKind::AotInductor, "AOTInductor"},
@@ -118,6 +107,23 @@ std::vector<Case> cases() {
       {"lib.so", "\x7f"s + "ELF\x02\x01\x01\0"s, FileKind::Library, "library or program"},
       {"noise", "\x01\x02\x03\x04\x05"s, FileKind::Unknown, "begins with the bytes 01 02 03 04"},
   };
+}
+
+TEST(FileKindTest, ExportedProgramsOfBothLayoutsAreModules) {
+  const std::string packed = zipOf("model", {{"archive_format", "pt2"},
+                                             {"byteorder", "little"},
+                                             {"models/model.json", "{}"},
+                                             {"data/weights/weight_0", "x"}});
+  const std::string flat = zipOf("", {{"version", "8.7"},
+                                      {"serialized_exported_program.json", "{}"},
+                                      {"serialized_state_dict.pt", "x"}});
+  for (const std::string& bytes : {packed, flat}) {
+    EXPECT_EQ(contentsOf(bytesOf(bytes)).kind, FileKind::ExportedProgram);
+    EXPECT_THAT(errorOf([&] { loadModule(bytesOf(bytes), "m.pt2"); }),
+                HasSubstr("there is no field 'schema_version'"));
+    EXPECT_THAT(errorOf([&] { loadValue(bytesOf(bytes), "m.pt2", {}); }),
+                HasSubstr("is a program that torch.export wrote; wick::load loads it"));
+  }
 }
 
 TEST(FileKindTest, ContentsTellTheKind) {

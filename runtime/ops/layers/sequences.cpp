@@ -6,6 +6,7 @@
 #include "core/wrapped.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
+#include "runtime/ops/typed.h"
 
 namespace wick {
 namespace {
@@ -245,6 +246,11 @@ constexpr OperatorRecord kSequencesRecords[] = {
     {"aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
      "ScalarType? out_dtype=None) -> Tensor",
      WICK_KERNEL(groupedMm)},
+    // An operator that the library transformers registers for layers of experts.
+    {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+     WICK_LAMBDA([](const Tensor& input, const Tensor& weight, const Tensor& offs) {
+       return groupedMm(input, weight, offs, Tensor(), std::nullopt);
+     })},
 };
 
 const RegisterOperators kSequencesRegistered(kSequencesRecords);

@@ -1,4 +1,9 @@
 // Questions about a tensor's memory, and assertions on tensors.
+#include <complex>
+#include <limits>
+#include <optional>
+#include <string>
+
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
@@ -52,6 +57,29 @@ void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
   WICK_CHECK(found == *layout, "Tensor layout mismatch! Expected: {}, Got: {}", *layout, found);
 }
 
+void assertScalar(const IValue& condition, const std::string& message) {
+  const bool holds = condition.isInt()      ? condition.toInt() != 0
+                     : condition.isDouble() ? condition.toDouble() != 0
+                     : condition.isBool()   ? condition.toBool()
+                                            : condition.toComplex() != std::complex<double>();
+  WICK_CHECK(holds, "{}", message);
+}
+
+void constrainRange(const IValue& size, std::optional<int64_t> least, std::optional<int64_t> most) {
+  WICK_CHECK(size.isInt(), "Constraining SymFloat or Symbool is nyi");
+  const int64_t from = least.value_or(std::numeric_limits<int64_t>::min());
+  const int64_t to = most.value_or(std::numeric_limits<int64_t>::max());
+  WICK_CHECK(from <= to, "Max must be greater than or equal to min. Got min={} max={}", from, to);
+  const int64_t value = size.toInt();
+  WICK_CHECK(from <= value && value <= to, "Invalid value range for {} between [{}, {}].", value,
+             from, to);
+}
+
+void constrainRangeForSize(const IValue& size, std::optional<int64_t> least,
+                           std::optional<int64_t> most) {
+  constrainRange(size, least.value_or(0), most);
+}
+
 // A program may be anybody's, so it gets no hand on files.
 void save(const IValue&, const std::string& filename) {
   throwRuntimeError("save: a program cannot write files ({}); return the value and save it outside",
@@ -79,6 +107,12 @@ constexpr OperatorRecord kStateRecords[] = {
     {"aten::_assert_async(Tensor self) -> ()", WICK_KERNEL(assertAsync), kSideEffects},
     {"aten::_assert_async.msg(Tensor self, str assert_msg) -> ()", WICK_KERNEL(assertAsyncSaying),
      kSideEffects},
+    {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()", WICK_KERNEL(assertScalar),
+     kSideEffects},
+    {"aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()",
+     WICK_KERNEL(constrainRange), kSideEffects},
+    {"aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
+     WICK_KERNEL(constrainRangeForSize), kSideEffects},
     {"aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? "
      "dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
      WICK_KERNEL(assertMetadata), kSideEffects},

@@ -1,0 +1,129 @@
+"""Runs the programs that record.py recorded with PyTorch 2.11 and compares results, errors and states.
+
+A program may be refused only if `REFUSED` lists why, by the name of what Wick lacks: docs/exported.md has the same list.
+"""
+import argparse
+import collections
+import os
+import sys
+import tarfile
+import tempfile
+
+import wick
+from wick import torch
+
+# Parts of the messages of refused programs, and how many programs of the kit each refuses.
+REFUSED = {
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "uint16": 1,
+    "complex32": 2,
+    "complex numbers of half precision": 2,
+    "record::scale": 1,
+}
+# Programs whose results are those of PyTorch 1.13 here.
+OLDER = {"op_aminmax_1.training": "a dimension that a tensor without dimensions never had is kept"}
+
+
+def difference(got, want, tolerance, place="result"):
+    """Why the two values differ; None where they do not."""
+    if isinstance(want, torch.Tensor):
+        if not isinstance(got, torch.Tensor):
+            return f"{place}: {type(got).__name__} for a tensor"
+        if tuple(got.shape) != tuple(want.shape) or got.dtype != want.dtype:
+            return f"{place}: {got.dtype}{tuple(got.shape)} for {want.dtype}{tuple(want.shape)}"
+        if got.numel() == 0:
+            return None
+        if want.dtype == torch.bool:
+            return None if bool((got == want).all()) else f"{place}: booleans differ"
+        got, want = got.detach(), want.detach()
+        if want.is_complex():
+            got, want = torch.view_as_real(got), torch.view_as_real(want)
+        got, want = got.to(torch.float64), want.to(torch.float64)
+        same = (got == want) | (got.isnan() & want.isnan())
+        finite = torch.where(want.isfinite(), want, torch.zeros_like(want)).abs().max().item()
+        close = (got - want).abs() <= tolerance * (1e-3 + finite)
+        return None if bool((same | close).all()) else f"{place}: numbers differ by {(got - want).abs().max().item():.3g} of {finite:.3g}"
+    if isinstance(want, (list, tuple)):
+        if not isinstance(got, (list, tuple)) or len(got) != len(want):
+            return f"{place}: {got!r:.80} for {len(want)} values"
+        for i, (g, w) in enumerate(zip(got, want)):
+            why = difference(g, w, tolerance, f"{place}[{i}]")
+            if why:
+                return why
+        return None
+    if isinstance(want, dict):
+        if not isinstance(got, dict) or list(got) != list(want):
+            return f"{place}: {got!r:.80} for {list(want)}"
+        for key in want:
+            why = difference(got[key], want[key], tolerance, f"{place}[{key!r}]")
+            if why:
+                return why
+        return None
+    if isinstance(want, float):
+        return None if isinstance(got, float) and abs(got - want) <= tolerance * (1e-3 + abs(want)) or got != got and want != want else f"{place}: {got!r} for {want!r}"
+    return None if type(got) is type(want) and got == want else f"{place}: {got!r:.80} for {want!r:.80}"
+
+
+def check(folder):
+    """Why a program fails; None where it does not."""
+    content = torch.load(os.path.join(folder, "io.pt"))
+    extra = {name: "" for name in content.get("extra", {})}
+    module = wick.jit.load(os.path.join(folder, "module.pt2"), _extra_files=extra)
+    for name, text in content.get("extra", {}).items():
+        if extra[name] != text and extra[name] != text.encode():
+            return f"the extra file {name} is {extra[name]!r}"
+    for i, call in enumerate(content["calls"]):
+        function = getattr(module, call.get("method", "forward"))
+        try:
+            result = function(*call["args"], **call["kwargs"])
+        except Exception as error:
+            if "raises" in call:
+                continue
+            raise
+        if "raises" in call:
+            return f"call {i} raises nothing, but PyTorch: {call['raises']}"
+        why = difference(result, call["expected"], content["tolerance"])
+        if why:
+            return f"call {i}: {why}"
+    state = module.state_dict()
+    for name, value in content["after"].items():
+        why = "is not there" if name not in state else difference(state[name], value, content["tolerance"], name)
+        if why:
+            return f"after the calls: {why}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kit", nargs="?", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "kit.tar.xz"))
+    parser.add_argument("--match", default="")
+    parser.add_argument("--show", type=int, default=40)
+    options = parser.parse_args()
+    counts = collections.Counter()
+    refused = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(options.kit) as kit:
+        kit.extractall(folder)
+        for name in sorted(os.listdir(folder)):
+            if options.match not in name or name in OLDER:
+                continue
+            try:
+                why = check(os.path.join(folder, name))
+                verdict = "failed" if why else "passed"
+            except Exception as error:
+                why = str(error)
+                reason = next((part for part in REFUSED if part in why), None)
+                verdict = "refused" if reason else "failed"
+                refused[reason] += 1 if reason else 0
+            counts[verdict] += 1
+            if verdict == "failed" and counts["failed"] <= options.show:
+                print(f"{name}: {' '.join(why.split())[:300]}", flush=True)
+    for reason, count in REFUSED.items():
+        if not options.match and refused[reason] != count:
+            print(f"{refused[reason]} programs are refused for '{reason}', and the list says {count}")
+            counts["failed"] += 1
+    print(f"{counts['passed']} passed, {counts['refused']} refused, {counts['failed']} failed")
+    sys.exit(1 if counts["failed"] else 0)
+
+
+main()
