@@ -17,6 +17,12 @@ void check(int status) {
   if (status < 0) throw PythonError();
 }
 
+// Whether the dict keeps the order of its keys beside them. Others are changed without the methods
+// of their classes.
+bool isOrdered(PyObject* dict) {
+  return PyODict_Check(dict);
+}
+
 // Puts an entry for a line of a code in front of the exception's traceback.
 void addTraceback(PyObject* exception, PyObject* code, int line) {
   const Object globals = Object::checked(PyDict_New());
@@ -135,9 +141,11 @@ class Runner {
     PyObject* const target = step.arguments.empty() ? nullptr : at(step, 0);
     switch (step.kind) {
       case StepKind::kSetItem:
-        return check(PyObject_SetItem(target, at(step, 1), at(step, 2)));
+        return check(isOrdered(target) ? PyObject_SetItem(target, at(step, 1), at(step, 2))
+                                       : PyDict_SetItem(target, at(step, 1), at(step, 2)));
       case StepKind::kDeleteItem:
-        return check(PyObject_DelItem(target, at(step, 1)));
+        return check(isOrdered(target) ? PyObject_DelItem(target, at(step, 1))
+                                       : PyDict_DelItem(target, at(step, 1)));
       case StepKind::kReplaceList:
         return check(PyList_SetSlice(target, 0, PyList_GET_SIZE(target), tuple(step, 1).get()));
       case StepKind::kSetInstanceItem:

@@ -7,6 +7,7 @@
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/instance.h"
@@ -161,7 +162,10 @@ Variable* getPlainly(Capture& capture, Variable* variable, PyObject* attribute) 
   if (instance && type->tp_dictoffset != 0) {
     if (Variable* own = instance->attributes(capture)->find(capture, attribute)) return own;
   }
-  if (!instance && type->tp_dictoffset != 0 && variable->object) {
+  if (auto* derived = dynamic_cast<DerivedDictVariable*>(variable);
+      derived && type->tp_dictoffset != 0) {
+    if (Variable* own = derived->attributes(capture)->find(capture, attribute)) return own;
+  } else if (!instance && type->tp_dictoffset != 0 && variable->object) {
     // Subclasses of dict and tuple may have attributes of their own.
     if (Variable* own = capture.attributesOf(variable)->find(capture, attribute)) return own;
   }
@@ -191,7 +195,7 @@ Variable* attributeOf(Capture& capture, Variable* variable, PyObject* attribute)
                         {{capture.constant(attribute)}, {}});
   }
   PyObject* const fallback = findTypeItem(type, kGetAttr.get());
-  if (!fallback || !PyFunction_Check(fallback)) return getPlainly(capture, variable, attribute);
+  if (!fallback) return getPlainly(capture, variable, attribute);
   try {
     return getPlainly(capture, variable, attribute);
   } catch (const Raised& raised) {

@@ -13,6 +13,7 @@
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
 #include "capture/values/deque.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/generator.h"
@@ -261,6 +262,16 @@ Variable* dictFromKeys(Capture& capture, const Arguments& given) {
   return made;
 }
 
+// dict.__new__, which ignores the arguments behind the class.
+Variable* dictNew(Capture& capture, const Arguments& given) {
+  if (given.positional.empty()) return nullptr;
+  auto* const type = capture.as<ClassVariable>(first(given));
+  if (!type) return nullptr;
+  if (type->classObject() == &PyDict_Type) return capture.make<DictVariable>(&PyDict_Type);
+  if (!isDerivedDict(type->classObject())) return nullptr;
+  return capture.make<DerivedDictVariable>(type->classObject());
+}
+
 Variable* setOf(Capture& capture, const Arguments& given, bool frozen) {
   if (argumentCount(given) > 1) return nullptr;
   if (frozen && !given.positional.empty() &&
@@ -357,6 +368,9 @@ Variable* reversed(Capture& capture, const Arguments& given) {
     });
   }
   if (auto* deque = dynamic_cast<DequeVariable*>(first(given))) return deque->reversed(capture);
+  if (dynamic_cast<DerivedDictVariable*>(first(given))) {
+    return callMethod(capture, first(given), "__reversed__");
+  }
   std::vector<Variable*> elements;
   if (dynamic_cast<DictVariable*>(first(given)) || dynamic_cast<DictView*>(first(given))) {
     elements = elementsOf(capture, first(given));
@@ -528,7 +542,11 @@ Variable* identityOf(Capture& capture, const Arguments& given) {
 }
 
 Variable* attributesOf(Capture& capture, const Arguments& given) {
-  if (argumentCount(given) != 1 || !capture.as<InstanceVariable>(first(given))) return nullptr;
+  if (argumentCount(given) != 1) return nullptr;
+  if (!capture.as<InstanceVariable>(first(given)) &&
+      !dynamic_cast<DerivedDictVariable*>(first(given))) {
+    return nullptr;
+  }
   const Object name = Object::checked(PyUnicode_InternFromString("__dict__"));
   return getAttribute(capture, first(given), name.get());
 }
@@ -645,6 +663,7 @@ Handlers makeHandlers() {
   addMethod(handlers, &PyProperty_Type, "__init__", propertyInit);
   addMethod(handlers, &PyTuple_Type, "__new__", tupleNew);
   addMethod(handlers, &PyDict_Type, "fromkeys", dictFromKeys);
+  addMethod(handlers, &PyDict_Type, "__new__", dictNew);
   auto* const exception = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
   addMethod(handlers, exception, "__init__", plainInit);
   addMethod(handlers, reinterpret_cast<PyTypeObject*>(PyExc_Exception), "__init__", plainInit);
@@ -652,6 +671,7 @@ Handlers makeHandlers() {
   addIterators(handlers);
   addOperatorFunctions(handlers);
   addCollections(handlers);
+  addHeaps(handlers);
   addFrom(handlers, "sys", "exc_info", handledException);
   addFrom(handlers, "types", "MethodType", methodOf);
   addFrom(handlers, "_functools", "reduce", reduce);

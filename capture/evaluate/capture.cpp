@@ -11,6 +11,7 @@
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
 #include "capture/values/deque.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/getter.h"
@@ -94,6 +95,7 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
     return make<ConstantVariable>(own(), false);
   }
   if (PyList_CheckExact(object)) return make<ListVariable>(own());
+  if (isDerivedDict(type)) return make<DerivedDictVariable>(own());
   if (PyDict_Check(object) && behavesAsDict(type))
     return make<DictVariable>(own(), Access::kDictItem);
   if (PyAnySet_CheckExact(object)) return make<SetVariable>(own());

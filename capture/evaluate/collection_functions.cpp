@@ -5,6 +5,7 @@
 #include "capture/evaluate/handlers.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/deque.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 
 namespace wick::capture {
@@ -43,11 +44,37 @@ Variable* makeDefaultDict(Capture& capture, const Arguments& given) {
   return made;
 }
 
+// Counts the elements of an iterable, for Counter.
+Variable* countElements(Capture& capture, const Arguments& given) {
+  if (argumentCount(given) != 2) return nullptr;
+  Variable* const counts = capture.use(given.positional[0]);
+  auto* const dict = dynamic_cast<DictVariable*>(counts);
+  if (!dict) return nullptr;
+  auto* const derived = dynamic_cast<DerivedDictVariable*>(dict);
+  const bool plainly =
+      !derived || (!derived->overrides("get") && !derived->overrides("__setitem__"));
+  constexpr int kAdd = 0;  // of BINARY_OP
+  Variable *const zero = capture.constantLong(0), *const one = capture.constantLong(1);
+  Variable* const iterator = iterate_(capture, given.positional[1]);
+  while (Variable* each = nextOf(capture, iterator)) {
+    if (!plainly) {
+      Variable* const before = callMethod(capture, counts, "get", {each, zero});
+      setItem(capture, counts, each, binary(capture, kAdd, before, one));
+      continue;
+    }
+    const Object at = dict->keyOf(capture, each);
+    Variable* const before = dict->find(capture, at.get());
+    dict->set(capture, at.get(), each, before ? binary(capture, kAdd, before, one) : one);
+  }
+  return capture.constant(Py_None);
+}
+
 }  // namespace
 
 void addCollections(Handlers& handlers) {
   addFrom(handlers, "collections", "deque", makeDeque);
   addFrom(handlers, "collections", "defaultdict", makeDefaultDict);
+  addFrom(handlers, "_collections", "_count_elements", countElements);
 }
 
 }  // namespace wick::capture

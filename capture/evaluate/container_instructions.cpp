@@ -10,6 +10,7 @@
 #include "capture/evaluate/protocol.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
@@ -118,6 +119,10 @@ void dictUpdate(EvalFrame& f, uint32_t arg) {
 void dictMerge(EvalFrame& f, uint32_t arg) {
   auto* const other = f.capture.as<DictVariable>(f.pop());
   if (!other) breakGraph("a mapping that is no dict is unpacked");
+  auto* const derived = dynamic_cast<DerivedDictVariable*>(other);
+  if (derived && derived->overrides("__iter__")) {
+    breakGraph("keyword arguments of a dict whose class has an __iter__ of its own");
+  }
   auto* const dict = containerAt<DictVariable>(f, arg);
   for (const auto& [key, value] : other->items(f.capture)) {
     if (dict->find(f.capture, dict->keyOf(f.capture, key).get())) {
@@ -242,6 +247,10 @@ void matchFlag(EvalFrame& f, uint32_t) {
 void matchKeys(EvalFrame& f, uint32_t) {
   auto* const subject = f.capture.as<DictVariable>(f.peek(2));
   if (!subject) breakGraph("a pattern of a mapping that is no dict");
+  auto* const derived = dynamic_cast<DerivedDictVariable*>(subject);
+  if (derived && derived->overrides("get")) {
+    breakGraph("a pattern of a dict whose class has a get() of its own");
+  }
   std::vector<Variable*> values;
   for (Variable* key : elementsOf(f.capture, f.peek(1))) {
     Variable* const found = subject->find(f.capture, subject->keyOf(f.capture, key).get());

@@ -32,5 +32,6 @@ void addFrom(Handlers& handlers, const char* module, const char* name, Handler h
 void addIterators(Handlers& handlers);          // itertools
 void addOperatorFunctions(Handlers& handlers);  // operator
 void addCollections(Handlers& handlers);        // collections
+void addHeaps(Handlers& handlers);              // heapq
 
 }  // namespace wick::capture

@@ -94,6 +94,8 @@ class Objects {
   }
 
   Object dictOf(DictVariable& dict, int depth) const {
+    // Functions of C may ask its methods, which are not known to be those of a dict.
+    if (!behavesAsDict(dict.type())) breakOn(dict);
     Object made = form_ == Form::kExact ? emptyDict(dict) : Object::checked(PyDict_New());
     const Objects keys(capture_, form_ == Form::kArgument ? Form::kElements : form_);
     for (const auto& [key, value] : dict.items(capture_)) {

@@ -11,6 +11,7 @@
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
 #include "capture/values/deque.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
 #include "capture/values/identity.h"
@@ -76,7 +77,7 @@ bool isTensor(Variable* variable) {
 }
 
 bool isInstance(Variable* variable) {
-  return dynamic_cast<InstanceVariable*>(variable) != nullptr;
+  return dynamic_cast<InstanceVariable*>(variable) || dynamic_cast<DerivedDictVariable*>(variable);
 }
 
 // Whether the result of a special method is NotImplemented.
@@ -84,11 +85,28 @@ bool isAbsent(Capture& capture, Variable* result) {
   return !result || capture.use(result)->constant() == Py_NotImplemented;
 }
 
+// Returns what `dict` itself makes of the operator; null if it knows none for these operands.
+Variable* joinedDicts(Capture& capture, const Operation& operation, Variable* left,
+                      Variable* right) {
+  auto *const a = dynamic_cast<DictVariable*>(left), *const b = dynamic_cast<DictVariable*>(right);
+  if (!a || !b || std::string_view(operation.name) != "or") return nullptr;
+  const Variable* const plain = isInstance(left) ? right : left;
+  if (plain->type() != &PyDict_Type) breakGraph("dicts of several classes are joined");
+  auto* const made = capture.make<DictVariable>(&PyDict_Type);
+  for (Variable* each : {left, right}) made->update(capture, {{each}, {}});
+  return made;
+}
+
 // Operators of classes that are written in Python.
 Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variable* left,
                             Variable* right) {
   const std::string plain = fmt::format("__{}__", operation.name),
                     reflected = fmt::format("__r{}__", operation.name);
+  auto* const dict = isInstance(left) ? nullptr : dynamic_cast<DictVariable*>(left);
+  if (dict && operation.in_place && dynamic_cast<DictVariable*>(right) &&
+      std::string_view(operation.name) == "or") {
+    return dict->update(capture, {{right}, {}}), dict;
+  }
   if (operation.in_place && isInstance(left)) {
     Variable* const found =
         callSpecial(capture, left, fmt::format("__i{}__", operation.name).c_str(), {right});
@@ -113,6 +131,9 @@ Variable* binaryOfInstances(Capture& capture, const Operation& operation, Variab
     if (!isAbsent(capture, found)) return found;
   } else if (isTensor(right)) {
     breakGraph(fmt::format("{} {} a tensor", describe(*left), operation.sign));
+  }
+  if (!isInstance(left) || !isInstance(right)) {
+    if (Variable* found = joinedDicts(capture, operation, left, right)) return found;
   }
   const auto is_native = [](const Variable* each) {
     return each->type()->tp_as_sequence && !(each->type()->tp_flags & Py_TPFLAGS_HEAPTYPE);
@@ -348,6 +369,11 @@ Variable* compareInstances(Capture& capture, int op, Variable* left, Variable* r
   const bool right_first = left->type() != right->type() &&
                            PyType_IsSubtype(right->type(), left->type()) && !isDefault(right, op);
   const auto ask = [&](Variable* of, int as, Variable* other) -> Variable* {
+    auto *const dict = dynamic_cast<DictVariable*>(of), *const other_dict =
+                                                            dynamic_cast<DictVariable*>(other);
+    if (!isInstance(of) && dict && other_dict && (as == Py_EQ || as == Py_NE)) {
+      return compareDicts(capture, as, dict, other_dict);
+    }
     if (!isInstance(of) || isDefault(of, as)) return nullptr;
     Variable* const found = callSpecial(capture, of, kComparisons[as], {other});
     return isAbsent(capture, found) ? nullptr : found;
@@ -389,8 +415,10 @@ Variable* compareSequences(Capture& capture, int op, const std::vector<Variable*
   return compare(capture, op, left[i], right[i]);
 }
 
+}  // namespace
+
 Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariable* right) {
-  bool same = left->length(capture) == right->length(capture);
+  bool same = left->DictVariable::length(capture) == right->DictVariable::length(capture);
   if (same) {
     for (const auto& [key, value] : left->items(capture)) {
       Variable* const other = right->find(capture, right->keyOf(capture, key).get());
@@ -404,8 +432,6 @@ Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariabl
   }
   return capture.constantBool(same == (op == Py_EQ));
 }
-
-}  // namespace
 
 namespace {
 

@@ -71,8 +71,12 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
     });
   };
   if (PyObject* constant = value->constant()) return text(constant);
-  if (dynamic_cast<SequenceVariable*>(value) || dynamic_cast<DictVariable*>(value)) {
-    const Object whole = capture.objectFor(value);
+  auto* const derived = dynamic_cast<DerivedDictVariable*>(value);
+  const bool has_text =
+      derived && (derived->overrides("__repr__") || derived->overrides("__str__") ||
+                  derived->overrides("__format__"));
+  if (!has_text && (dynamic_cast<SequenceVariable*>(value) || dynamic_cast<DictVariable*>(value))) {
+    const Object whole = derived ? capture.elementsFor(value) : capture.objectFor(value);
     // Tensors show their values.
     if (isConstant(whole.get()) || holdsConstantsOnly(whole.get())) return text(whole.get());
     breakGraph("the text of a container with tensors or objects");
@@ -80,7 +84,7 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
   if (auto* exception = dynamic_cast<ExceptionVariable*>(value)) {
     if (Variable* found = textOf(capture, *exception, conversion, specification)) return found;
   }
-  if (isInstance(value)) {
+  if (isInstance(value) || has_text) {
     if (conversion != 0 && specification) {
       return formatted(capture, formatted(capture, value, conversion, nullptr), 0, specification);
     }

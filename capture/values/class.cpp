@@ -8,6 +8,7 @@
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
 #include "capture/values/sequence.h"
@@ -108,6 +109,8 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
       breakGraph("an exception is made with keywords");
     }
     made = capture.make<ExceptionVariable>(made_type, given.positional);
+  } else if (isDerivedDict(made_type) && maker == findTypeItem(&PyDict_Type, kNew.get())) {
+    made = capture.make<DerivedDictVariable>(made_type);
   } else if (maker == findTypeItem(&PyProperty_Type, kNew.get()) && init &&
              PyFunction_Check(init)) {
     made = capture.make<PropertyVariable>(made_type);
@@ -118,6 +121,11 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
     made = callVariable(capture, function, all);
   }
   if (!PyType_IsSubtype(made->type(), made_type)) return made;
+  if (auto* dict = dynamic_cast<DerivedDictVariable*>(made);
+      dict && init == findTypeItem(&PyDict_Type, kInit.get())) {
+    if (given.positional.size() > 1) breakGraph("a dict is made of several objects");
+    return dict->update(capture, given), dict;
+  }
   if (!init || Py_TYPE(init) == &PyWrapperDescr_Type) {
     // An __init__ in C does nothing more than __new__ did, where the class is known.
     if (PyFunction_Check(maker) || dynamic_cast<InstanceVariable*>(made) ||

@@ -10,6 +10,7 @@
 #include "capture/evaluate/handlers.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/identity.h"
 #include "capture/values/instance.h"
 #include "capture/values/iterators.h"
@@ -376,20 +377,43 @@ bool DictVariable::contains(Capture& capture, Variable* element) {
   return find(capture, keyOf(capture, element).get()) != nullptr;
 }
 
+namespace {
+
+PyObject* keysName() {
+  static PyObject* const kName = PyUnicode_InternFromString("keys");
+  return kName;
+}
+
+}  // namespace
+
 void DictVariable::update(Capture& capture, const Arguments& given) {
+  // Methods of a derived class are not asked to set.
   for (Variable* each : given.positional) {
-    if (auto* other = capture.as<DictVariable>(each)) {
-      for (const auto& [key, value] : other->items(capture)) setItem(capture, key, value);
+    auto* const derived = capture.as<DerivedDictVariable>(each);
+    const bool by_keys =
+        derived ? derived->overrides("__iter__") : dynamic_cast<InstanceVariable*>(each) != nullptr;
+    Variable* const keys = by_keys ? findAttribute(capture, each, keysName()) : nullptr;
+    if (keys) {
+      Variable* const iterator = iterate_(capture, callVariable(capture, keys, {}));
+      while (Variable* key = nextOf(capture, iterator)) {
+        DictVariable::setItem(capture, key, getItem(capture, each, key));
+      }
+      continue;
+    }
+    if (auto* other = dynamic_cast<DictVariable*>(each)) {
+      for (const auto& [key, value] : other->items(capture)) {
+        DictVariable::setItem(capture, key, value);
+      }
       continue;
     }
     Variable* const iterator = iterate_(capture, each);
     while (Variable* element = nextOf(capture, iterator)) {
       const auto [key, value] = pairOf(capture, element);
-      setItem(capture, key, value);
+      DictVariable::setItem(capture, key, value);
     }
   }
   for (const auto& [name, value] : given.keywords) {
-    setItem(capture, capture.constant(name.get()), value);
+    DictVariable::setItem(capture, capture.constant(name.get()), value);
   }
 }
 
@@ -476,8 +500,7 @@ Variable* DictVariable::callMethod(Capture& capture, const std::string& name,
 
 // ---- recipes ----
 
-int DictVariable::build(Builder& builder) {
-  if (holder_) breakGraph("the __dict__ of an object is kept");
+std::vector<int> DictVariable::buildParts(Builder& builder) const {
   std::vector<const Entry*> sorted;
   for (const Entry& entry : entries_) {
     if (entry.value) sorted.push_back(&entry);
@@ -489,13 +512,23 @@ int DictVariable::build(Builder& builder) {
                                         : builder.constant(entry->key.get()));
     parts.push_back(builder.build(entry->value));
   }
-  if (type_ == &PyDict_Type) return builder.make(StepKind::kDict, std::move(parts));
-  std::vector<int> call{builder.constant(reinterpret_cast<PyObject*>(type_))};
-  if (default_factory) call.push_back(builder.build(default_factory));
-  const int made = builder.make(StepKind::kCall, std::move(call));
+  return parts;
+}
+
+void DictVariable::buildItems(Builder& builder, int made) const {
+  const std::vector<int> parts = buildParts(builder);
   for (size_t i = 0; i < parts.size(); i += 2) {
     builder.effect(StepKind::kSetItem, {made, parts[i], parts[i + 1]});
   }
+}
+
+int DictVariable::build(Builder& builder) {
+  if (holder_) breakGraph("the __dict__ of an object is kept");
+  if (type_ == &PyDict_Type) return builder.make(StepKind::kDict, buildParts(builder));
+  std::vector<int> call{builder.constant(reinterpret_cast<PyObject*>(type_))};
+  if (default_factory) call.push_back(builder.build(default_factory));
+  const int made = builder.make(StepKind::kCall, std::move(call));
+  buildItems(builder, made);
   return made;
 }
 

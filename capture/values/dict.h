@@ -53,6 +53,10 @@ class DictVariable : public Variable {
   Variable* default_factory = nullptr;    // of a defaultdict that the program makes
   PyTypeObject* attributes_of = nullptr;  // the class of the instance whose attributes these are
 
+ protected:
+  // Writes the items of a dict that the program makes into the one in a register.
+  void buildItems(Builder& builder, int made) const;
+
  private:
   struct Entry {
     Object key;
@@ -84,6 +88,8 @@ class DictVariable : public Variable {
   };
   void noteKey(const Entry& entry, Change::Kind kind);
   void replayKeys(Builder& builder, int target);
+  // Returns the registers of all keys and values in their order.
+  std::vector<int> buildParts(Builder& builder) const;
 
   PyTypeObject* type_;
   Access access_ = Access::kDictItem;
@@ -98,6 +104,9 @@ class DictVariable : public Variable {
   int64_t changes_ = 0;
   int64_t size_ = 0;  // of the entries that are known and not deleted
 };
+
+// Compares two dicts, as dict.__eq__ does; `op` is Py_EQ or Py_NE.
+Variable* compareDicts(Capture& capture, int op, DictVariable* left, DictVariable* right);
 
 // Returns whether instances of the class are dicts whose items and order no code of Python rules.
 bool behavesAsDict(PyTypeObject* type);

@@ -117,8 +117,7 @@ DictIterator::DictIterator(Capture& capture, DictVariable* dict, What what)
     : dict_(dict), what_(what), items_(dict->items(capture)), changes_(dict->numChanges()) {}
 
 PyTypeObject* DictIterator::type() const {
-  const Object empty =
-      Object::checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(dict_->type())));
+  const Object empty = Object::checked(dict_->isOrdered() ? PyODict_New() : PyDict_New());
   return iteratorType(empty, methodOf(what_));
 }
 
@@ -137,7 +136,7 @@ Variable* DictIterator::next(Capture& capture) {
     if (dict_->isOrdered()) {
       capture.raise(PyExc_RuntimeError, "OrderedDict mutated during iteration");
     }
-    if (dict_->length(capture) != static_cast<int64_t>(items_.size())) {
+    if (dict_->DictVariable::length(capture) != static_cast<int64_t>(items_.size())) {
       capture.raise(PyExc_RuntimeError, "dictionary changed size during iteration");
     }
     breakGraph("keys are replaced while a dict is iterated over");
@@ -179,11 +178,11 @@ Variable* DictView::iterate(Capture& capture) {
 }
 
 int64_t DictView::length(Capture& capture) {
-  return dict_->length(capture);
+  return dict_->DictVariable::length(capture);
 }
 
 bool DictView::contains(Capture& capture, Variable* element) {
-  if (what_ == DictIterator::What::kKeys) return dict_->contains(capture, element);
+  if (what_ == DictIterator::What::kKeys) return dict_->DictVariable::contains(capture, element);
   Variable* const iterator = iterate(capture);
   while (Variable* each = nextOf(capture, iterator)) {
     if (isEqual(capture, each, element)) return true;

@@ -70,6 +70,10 @@ class ListVariable : public SequenceVariable {
 
   void append(Capture& capture, Variable* element);
   void extend(Capture& capture, Variable* iterable);
+  // Sets all elements.
+  void replace(Capture& capture, std::vector<Variable*> elements) {
+    changed(capture) = std::move(elements);
+  }
 
  private:
   Variable* sliceOf(Capture& capture, std::vector<Variable*> elements) override;
