@@ -39,8 +39,7 @@ std::vector<int> Builder::buildAll(const std::vector<Variable*>& variables) {
   return registers;
 }
 
-int Builder::buildCall(int callee, const Arguments& given) {
-  std::vector<int> arguments{callee};
+Object Builder::addArguments(std::vector<int>& arguments, const Arguments& given) {
   for (const int each : buildAll(given.positional)) arguments.push_back(each);
   Object names;
   if (!given.keywords.empty()) {
@@ -51,7 +50,19 @@ int Builder::buildCall(int callee, const Arguments& given) {
       arguments.push_back(build(value));
     }
   }
+  return names;
+}
+
+int Builder::buildCall(int callee, const Arguments& given) {
+  std::vector<int> arguments{callee};
+  Object names = addArguments(arguments, given);
   return make(StepKind::kCall, std::move(arguments), std::move(names));
+}
+
+void Builder::buildKeep(int function, int result, const Arguments& given) {
+  std::vector<int> arguments{function, result};
+  Object names = addArguments(arguments, given);
+  effect(StepKind::kKeepResult, std::move(arguments), std::move(names));
 }
 
 int Builder::constant(PyObject* object) {

@@ -24,6 +24,8 @@ class Builder {
   std::vector<int> buildAll(const std::vector<Variable*>& variables);
   // Returns the register of what the callee in a register gives for the arguments.
   int buildCall(int callee, const Arguments& given);
+  // Says that a function with lru_cache keeps a result for the arguments.
+  void buildKeep(int function, int result, const Arguments& given);
   // Returns the register of a constant.
   int constant(PyObject* object);
   // Returns the register of the value of an expression of open sizes.
@@ -43,6 +45,9 @@ class Builder {
   Recipe finish(std::vector<int*> wanted);
 
  private:
+  // Appends the registers of the arguments; returns the names of the last ones, or null.
+  Object addArguments(std::vector<int>& registers, const Arguments& given);
+
   GuardTree& guards_;
   std::vector<Step> steps_;
   std::vector<PyObject*> outputs_;

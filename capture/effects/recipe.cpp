@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
 #include "capture/guards/check.h"
 #include "capture/world.h"
@@ -107,12 +108,20 @@ class Runner {
     }
   }
 
+  std::vector<PyObject*> objectsFrom(const Step& step, size_t first) const {
+    std::vector<PyObject*> all;
+    for (size_t i = first; i < step.arguments.size(); ++i) all.push_back(at(step, i));
+    return all;
+  }
+
+  static size_t numNames(const Step& step) {
+    return step.object ? static_cast<size_t>(PyTuple_GET_SIZE(step.object.get())) : 0;
+  }
+
   Object call(const Step& step) const {
-    std::vector<PyObject*> arguments;
-    for (size_t i = 1; i < step.arguments.size(); ++i) arguments.push_back(at(step, i));
-    const size_t named = step.object ? static_cast<size_t>(PyTuple_GET_SIZE(step.object.get())) : 0;
-    return Object::checked(PyObject_Vectorcall(at(step, 0), arguments.data(),
-                                               arguments.size() - named, step.object.get()));
+    const std::vector<PyObject*> arguments = objectsFrom(step, 1);
+    return Object::checked(PyObject_Vectorcall(
+        at(step, 0), arguments.data(), arguments.size() - numNames(step), step.object.get()));
   }
 
   static Object fresh(PyObject* type) {
@@ -132,7 +141,9 @@ class Runner {
     }
     if (step.number & kHasClosure) check(PyFunction_SetClosure(made.get(), at(step, next++)));
     if (step.number & kHasAnnotations) {
-      check(PyFunction_SetAnnotations(made.get(), at(step, next++)));
+      // A tuple, as the instruction has it, or a dict.
+      auto* const function = reinterpret_cast<PyFunctionObject*>(made.get());
+      Py_XSETREF(function->func_annotations, Py_NewRef(at(step, next++)));
     }
     return made;
   }
@@ -168,6 +179,12 @@ class Runner {
         return world_.setGradMode(step.number != 0);
       case StepKind::kAutocast:
         return world_.setAutocast(step.number);
+      case StepKind::kKeepResult: {
+        constexpr size_t kFirst = 2;
+        const std::vector<PyObject*> given = objectsFrom(step, kFirst);
+        return keepResult(target, given.data(), given.size() - numNames(step), step.object.get(),
+                          at(step, 1));
+      }
       default:
         throw InternalError(__FILE__, __LINE__, "a recipe has a step of an unknown kind");
     }
@@ -225,6 +242,8 @@ const char* nameOf(StepKind kind) {
       return "set gradient mode";
     case StepKind::kAutocast:
       return "set autocast";
+    case StepKind::kKeepResult:
+      return "keep result";
   }
   return "?";
 }

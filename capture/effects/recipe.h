@@ -37,6 +37,9 @@ enum class StepKind : uint8_t {
   kSetCell,    // arguments[0].cell_contents = arguments[1]; without a second argument it is emptied
   kGradMode,   // gradients are recorded if `number`
   kAutocast,   // the state of autocast is `number`
+  // arguments[0], with lru_cache, keeps arguments[1] as the result for the other arguments, the last
+  // ones by the names in `object`
+  kKeepResult,
 };
 
 struct Step {

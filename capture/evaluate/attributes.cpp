@@ -1,6 +1,7 @@
 // Attributes: how classes, descriptors and the dicts of instances make them.
 #include <fmt/format.h>
 
+#include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
@@ -118,6 +119,9 @@ Variable* bindAttribute(Capture& capture, PyObject* found, Variable* variable, P
     if (auto* instance = dynamic_cast<InstanceVariable*>(variable)) {
       return cachedValue(capture, found, instance);
     }
+  }
+  if (kind == cachedCallType()) {
+    return capture.make<MethodVariable>(capture.pinned(found), variable);
   }
   if (PyObject* getter = specialOf(found, "__get__")) {
     Variable* const none = capture.constant(Py_None);

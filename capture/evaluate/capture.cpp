@@ -4,10 +4,12 @@
 
 #include <limits>
 
+#include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
 #include "capture/compiled_call.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/builtin.h"
+#include "capture/values/cached_function.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
 #include "capture/values/deque.h"
@@ -109,6 +111,7 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
   if (world.calleeOf(object) != Callee::kUnknown || isCallableInC(object)) {
     return make<BuiltinVariable>(own());
   }
+  if (type == cachedCallType()) return make<CachedFunctionVariable>(own());
   if (type == PartialVariable::partialType()) return make<PartialVariable>(own());
   for (const auto kind : {GetterVariable::Kind::kItem, GetterVariable::Kind::kAttribute,
                           GetterVariable::Kind::kMethod}) {

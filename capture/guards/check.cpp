@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
 
 namespace wick::capture {
@@ -142,6 +143,17 @@ bool sameConstant(PyObject* a, PyObject* b) {
   return false;
 }
 
+int64_t abstractToken() {
+  static PyObject* const function = [] {
+    const Object module = Object::own(PyImport_ImportModule("_abc"));
+    return module ? PyObject_GetAttrString(module.get(), "get_cache_token") : nullptr;
+  }();
+  const Object token = function ? Object::own(PyObject_CallNoArgs(function)) : Object();
+  const int64_t found = token ? PyLong_AsLongLong(token.get()) : -1;
+  PyErr_Clear();
+  return found;
+}
+
 bool sameKey(PyObject* a, PyObject* b) {
   if (!a || !b) return a == b;
   return sameConstant(a, b);
@@ -188,6 +200,10 @@ bool holds(const Check& check, PyObject* object) {
     }
     case Check::Kind::kHandlesNone:
       return !Object::own(PyErr_GetHandledException());
+    case Check::Kind::kLacksKept:
+      return Py_TYPE(object) == cachedCallType() && !keptResult(object, check.object.get());
+    case Check::Kind::kAbstractToken:
+      return abstractToken() == check.number;
   }
   return false;
 }
@@ -225,6 +241,10 @@ std::string describeCheck(const Check& check, const std::string& subject) {
       return fmt::format("{} has room for {} elements", subject, check.number + 1);
     case Check::Kind::kHandlesNone:
       return "no exception is handled";
+    case Check::Kind::kLacksKept:
+      return fmt::format("{} not in {}.cache", shown(check.object.get()), subject);
+    case Check::Kind::kAbstractToken:
+      return fmt::format("abc.get_cache_token() == {}", check.number);
   }
   return subject;
 }

@@ -21,6 +21,9 @@ std::string shown(PyObject* object);
 // whose comparison could run code of Python, but for one and the same object.
 bool sameConstant(PyObject* a, PyObject* b);
 
+// Returns the number of times that classes were registered with abstract ones.
+int64_t abstractToken();
+
 // Returns whether two keys of sources lead to the same place. Both may be null.
 bool sameKey(PyObject* a, PyObject* b);
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
 #include "capture/guards/check.h"
 
@@ -94,6 +95,8 @@ PyObject* borrowed(const Source& source, PyObject* parent) {
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Access::kMethodFunction:
       return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
+    case Access::kKept:
+      return Py_TYPE(parent) == cachedCallType() ? keptResult(parent, source.key.get()) : nullptr;
     default:
       return functionPart(source, parent);
   }
@@ -165,6 +168,8 @@ std::string Source::text() const {
       return of + ".__self__";
     case Access::kMethodFunction:
       return of + ".__func__";
+    case Access::kKept:
+      return fmt::format("{}.cache[{}]", of, shown(key.get(), true));
   }
   return of;
 }

@@ -39,6 +39,7 @@ enum class Access : uint8_t {
   kFunctionClosure,
   kMethodSelf,
   kMethodFunction,
+  kKept,  // the result that a function with lru_cache keeps under the key `key`
 };
 
 // A fact about one tensor that a graph depends on; made by the world that the tensor is of.
@@ -70,6 +71,9 @@ struct Check {
     kPresent,      // there is an object at all
     kSetTable,     // a set whose table has the mask `number`, and nothing was taken out of it
     kHandlesNone,  // the thread handles no exception, whatever the object is
+    kLacksKept,    // a function with lru_cache that keeps no result under the key `object`
+    // Classes were registered with abstract ones `number` times, whatever the object is.
+    kAbstractToken,
   };
   Kind kind;
   Object object;

@@ -5,8 +5,8 @@
 
 namespace wick::capture {
 
-// The operations ask the methods of the class, as Python does. Those of DictVariable, called by their
-// full names, and callMethod() are the methods of `dict` itself.
+// The operations ask the methods of the class, as Python does. DictVariable's, called by their full
+// names, and callMethod() are the methods of `dict` itself.
 class DerivedDictVariable : public DictVariable {
  public:
   // A dict that exists.

@@ -7,6 +7,7 @@
 #include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/dispatch.h"
 #include "capture/evaluate/inline.h"
 #include "capture/evaluate/opaque.h"
 #include "capture/evaluate/protocol.h"
@@ -179,6 +180,10 @@ DictVariable* FunctionVariable::attributes(Capture& capture) {
 
 Variable* FunctionVariable::ownAttribute(Capture& capture, PyObject* name) {
   if (Variable* found = attributes(capture)->find(capture, name)) return found;
+  for (const auto& [own, value] : parts_) {
+    if (PyUnicode_Compare(own.get(), name) == 0) return value;
+  }
+  if (is(name, "__dict__")) return attributes(capture);
   if (is(name, "__globals__")) return globals(capture);
   if (is(name, "__code__")) return capture.pinned(code_.get());
   if (object && (is(name, "__name__") || is(name, "__qualname__") || is(name, "__doc__") ||
@@ -189,14 +194,61 @@ Variable* FunctionVariable::ownAttribute(Capture& capture, PyObject* name) {
       return capture.constant(Object::checked(PyObject_GetAttr(object.get(), name)).get());
     });
   }
-  if (!object && is(name, "__name__")) return capture.constant(code()->co_name);
-  if (!object && is(name, "__qualname__")) return capture.constant(qualified_name_.get());
-  return nullptr;
+  if (object && is(name, "__annotations__")) {
+    const Object found = Object::checked(PyObject_GenericGetAttr(object.get(), name));
+    return capture.readChild(this, Access::kMember, 0, name, found.get());
+  }
+  return object ? nullptr : partOf(capture, name);
+}
+
+// The parts of a function that the program makes, as the instruction makes it.
+Variable* FunctionVariable::partOf(Capture& capture, PyObject* name) {
+  if (is(name, "__name__")) return capture.constant(code()->co_name);
+  if (is(name, "__qualname__")) return capture.constant(qualified_name_.get());
+  Variable* const none = capture.constant(Py_None);
+  if (is(name, "__doc__")) {
+    PyObject* const constants = code()->co_consts;
+    PyObject* const first =
+        PyTuple_GET_SIZE(constants) > 0 ? PyTuple_GET_ITEM(constants, 0) : nullptr;
+    return first && PyUnicode_Check(first) ? capture.constant(first) : none;
+  }
+  if (is(name, "__module__")) {
+    const Object text = Object::checked(PyUnicode_InternFromString("__name__"));
+    Variable* const found = globals_->find(capture, text.get());
+    return found ? found : none;
+  }
+  if (!is(name, "__annotations__")) return nullptr;
+  auto* dict = annotations ? dynamic_cast<DictVariable*>(annotations) : nullptr;
+  if (!dict) {
+    dict = capture.make<DictVariable>(&PyDict_Type);
+    const std::vector<Variable*> all =
+        annotations ? elementsOf(capture, annotations) : std::vector<Variable*>{};
+    for (size_t i = 0; i + 1 < all.size(); i += 2) dict->setItem(capture, all[i], all[i + 1]);
+    annotations = dict;
+  }
+  return dict;
+}
+
+bool FunctionVariable::setPart(PyObject* name, Variable* value) {
+  PyObject* const constant = value ? value->constant() : nullptr;
+  const bool text = constant && PyUnicode_Check(constant);
+  const bool free = is(name, "__doc__") || is(name, "__module__");
+  const bool fits = (text && (is(name, "__name__") || is(name, "__qualname__"))) ||
+                    (value && free) ||
+                    (dynamic_cast<DictVariable*>(value) && is(name, "__annotations__"));
+  if (object || !fits) return false;
+  std::erase_if(parts_,
+                [&](const auto& each) { return PyUnicode_Compare(each.first.get(), name) == 0; });
+  parts_.emplace_back(Object::share(name), value);
+  return true;
 }
 
 void FunctionVariable::setAttribute(Capture& capture, PyObject* name, Variable* value) {
   PyObject* const descriptor = findTypeItem(&PyFunction_Type, name);
   if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
+    if (value) capture.use(value);
+    capture.changeInSide(*this);
+    if (setPart(name, value)) return;
     return Variable::setAttribute(capture, name, value);
   }
   if (value) return attributes(capture)->set(capture, name, nullptr, value);
@@ -215,6 +267,7 @@ Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
     if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
     return callWorld(capture, object.get(), given);
   }
+  if (Variable* found = callDispatch(capture, *this, given)) return found;
   return inlineCall(capture, *this, given);
 }
 
@@ -226,7 +279,6 @@ Variable* FunctionVariable::callMethod(Capture& capture, const std::string& name
 }
 
 int FunctionVariable::build(Builder& builder) {
-  if (attributes_ && attributes_->modified) breakGraph("a function with attributes is kept");
   std::vector<int> arguments{builder.build(globals_), builder.constant(qualified_name_.get())};
   int64_t parts = 0;
   const auto add = [&](Variable* part, FunctionPart bit) {
@@ -238,7 +290,15 @@ int FunctionVariable::build(Builder& builder) {
   add(keyword_defaults, kHasKeywordDefaults);
   add(closure, kHasClosure);
   add(annotations, kHasAnnotations);
-  return builder.make(StepKind::kFunction, std::move(arguments), code_, parts);
+  const int made = builder.make(StepKind::kFunction, std::move(arguments), code_, parts);
+  builder.remember(this, made);
+  const auto set = [&](const Object& name, Variable* value) {
+    builder.effect(StepKind::kSetInstanceItem, {made, builder.build(value)}, name);
+  };
+  for (const auto& [name, value] : parts_) set(name, value);
+  if (!attributes_) return made;
+  for (const auto& [name, value] : attributes_->entriesMade()) set(name, value);
+  return made;
 }
 
 // ---- methods ----

@@ -74,8 +74,13 @@ class FunctionVariable : public Variable {
  private:
   Object code_;
   DictVariable* globals_ = nullptr;
+  // Sets a name or another part that belongs to all functions; false if it is none of these.
+  bool setPart(PyObject* name, Variable* value);
+  Variable* partOf(Capture& capture, PyObject* name);
+
   DictVariable* attributes_ = nullptr;
   Object qualified_name_;
+  std::vector<std::pair<Object, Variable*>> parts_;  // that the program has set, by their names
 };
 
 class MethodVariable : public Variable {

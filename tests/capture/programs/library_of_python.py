@@ -134,7 +134,7 @@ def cached_properties(x):
     return x + o.value, o.value, vars(o)
 
 
-@program(given((3,), 2), check=lambda: LOG, graphs=None, breaks="lru_cache keeps results where Python code does not see them")
+@program(given((3,), 2), check=lambda: LOG, graphs=None, breaks="cache_info() counts the calls of the graph")
 def cached_functions(x, n):
     return x + cached(n), cached(n), cached.cache_info().misses, wrapped.__name__
 
