@@ -59,6 +59,7 @@ enum class Callee : uint8_t {
   kSetGradMode,  // changes it
   kItem,         // gives the element of a tensor as a number
   kAutocast,     // tells or changes what autocast casts
+  kApply,        // calls a function with a derivative of its own: its class, then the arguments
   kBreak,        // must run plainly
 };
 
@@ -147,6 +148,23 @@ class Recording {
   // Takes condition and `carried` at the end of an iteration; returns the fakes behind the loop.
   virtual std::vector<Object> endLoop(PyObject* condition,
                                       const std::vector<PyObject*>& carried) = 0;
+
+  // Returns whether a fake takes part in gradients.
+  virtual bool requiresGradient(PyObject* fake) const = 0;
+  // Begins a function with a derivative of its own, which runs with gradients off.
+  virtual void beginFunction() = 0;
+  // Ends it and begins its derivative, which gets the `saved` tensors. Returns fakes for the gradients of
+  // the results.
+  virtual std::vector<Object> beginDerivative(const std::vector<PyObject*>& saved,
+                                              const std::vector<PyObject*>& results) = 0;
+  // All parts of such a function, as fakes.
+  struct FunctionParts {
+    std::vector<PyObject*> arguments, gradients;  // one for each argument; null: none
+    std::vector<PyObject*> results, saved;
+    std::vector<bool> differentiable;  // for each result
+  };
+  // Ends the derivative. Returns the fakes of the results behind the call. `step` is of the root frame.
+  virtual std::vector<Object> endFunction(const FunctionParts& parts, int64_t step) = 0;
 
   // Says that the graph is right only where the truth of the tensor is this, and tells when it is not.
   virtual void expect(PyObject* condition, bool truth) = 0;

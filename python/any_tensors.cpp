@@ -94,6 +94,15 @@ class AnyRecording : public Recording {
   std::vector<Object> endLoop(PyObject* condition, const std::vector<PyObject*>& carried) override {
     return inner().endLoop(condition, carried);
   }
+  bool requiresGradient(PyObject* fake) const override { return inner().requiresGradient(fake); }
+  void beginFunction() override { inner().beginFunction(); }
+  std::vector<Object> beginDerivative(const std::vector<PyObject*>& saved,
+                                      const std::vector<PyObject*>& results) override {
+    return inner().beginDerivative(saved, results);
+  }
+  std::vector<Object> endFunction(const FunctionParts& parts, int64_t step) override {
+    return inner().endFunction(parts, step);
+  }
   void expect(PyObject* condition, bool truth) override { inner().expect(condition, truth); }
   bool initialGradMode() const override { return inner_ ? inner_->initialGradMode() : true; }
   bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }

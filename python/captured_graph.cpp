@@ -31,6 +31,10 @@ bool anyNode(const Block& block, const Condition& condition) {
     for (const Block* inner : node->blocks()) {
       if (anyNode(*inner, condition)) return true;
     }
+    if (node->findAttribute(attr::Subgraph) &&
+        anyNode(*node->subgraph(attr::Subgraph)->block(), condition)) {
+      return true;
+    }
   }
   return false;
 }

@@ -281,6 +281,7 @@ std::optional<capture::SizeExpression> FakeRecording::elementOf(PyObject* fake) 
   if (!isIntegral(tensor.dtype(), false) || tensor.numel() != 1) {
     return std::nullopt;
   }
+  checkOutsideOfFunctions();
   // The program may write to the tensor afterwards.
   static const OperatorHandle kClone("aten::clone", "");
   const tracing::TraceScope scope(tracer_);
@@ -339,6 +340,7 @@ Object FakeRecording::call(PyObject* function, const std::vector<PyObject*>& arg
 
 Object FakeRecording::callOpaque(PyObject* function, const std::vector<PyObject*>& arguments,
                                  PyObject* names) {
+  checkOutsideOfFunctions();
   const std::string what = nameOfFunction(function);
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   tracer_.beginOpaque();
@@ -401,7 +403,14 @@ Object FakeRecording::attribute(PyObject* fake, PyObject* name) {
                   [&] { return PyObject_GetAttr(fake, name); });
 }
 
+void FakeRecording::checkOutsideOfFunctions() const {
+  if (functions_.isWithin()) {
+    breakGraph("the value of a tensor within a function with a derivative of its own");
+  }
+}
+
 void FakeRecording::expect(PyObject* condition, bool truth) {
+  checkOutsideOfFunctions();
   const Tensor& tensor = tensorIn(condition);
   if (tensor.numel() != 1) breakGraph("a branch on a tensor that has not one element");
   if (autograd::requiresGradient(tensor)) {
@@ -411,6 +420,7 @@ void FakeRecording::expect(PyObject* condition, bool truth) {
 }
 
 void FakeRecording::beginBranch(PyObject* condition, int64_t step) {
+  checkOutsideOfFunctions();
   if (sizes_.isOpen()) breakGraph(kOpenBranch);
   sizes_.forbidDecided();
   clearCasts();
@@ -431,6 +441,7 @@ bool FakeRecording::canJoin(PyObject* a, PyObject* b) const {
 
 std::vector<Object> FakeRecording::beginLoop(PyObject* condition, bool again,
                                              const std::vector<PyObject*>& carried, int64_t step) {
+  checkOutsideOfFunctions();
   if (sizes_.isOpen()) breakGraph("a loop on the value of a tensor in a graph with open sizes");
   sizes_.forbidDecided();
   clearCasts();
@@ -441,6 +452,48 @@ std::vector<Object> FakeRecording::endLoop(PyObject* condition,
                                            const std::vector<PyObject*>& carried) {
   clearCasts();
   return objectsFor(branches_.endLoop(tensorIn(condition), tensorsIn(carried)));
+}
+
+bool FakeRecording::requiresGradient(PyObject* fake) const {
+  return autograd::requiresGradient(tensorIn(fake));
+}
+
+void FakeRecording::beginFunction() {
+  if (sizes_.isOpen()) {
+    breakGraph("a function with a derivative of its own in a graph with open sizes");
+  }
+  if (branches_.isWithin()) {
+    breakGraph("a function with a derivative of its own in a branch on the value of a tensor");
+  }
+  if (autocastMode().any()) breakGraph("a function with a derivative of its own within autocast");
+  sizes_.forbidDecided();
+  functions_.begin();
+  setGradEnabled(false);
+}
+
+std::vector<Object> FakeRecording::beginDerivative(const std::vector<PyObject*>& saved,
+                                                   const std::vector<PyObject*>& results) {
+  if (gradEnabled()) breakGraph("a function that leaves another gradient mode");
+  return objectsFor(functions_.beginDerivative(tensorsIn(saved), tensorsIn(results)));
+}
+
+std::vector<Object> FakeRecording::endFunction(const FunctionParts& parts, int64_t step) {
+  python::FunctionParts own{tensorsIn(parts.arguments),
+                            {},
+                            tensorsIn(parts.results),
+                            parts.differentiable,
+                            tensorsIn(parts.saved)};
+  for (size_t i = 0; i < parts.gradients.size(); ++i) {
+    own.gradients.push_back(parts.gradients[i] ? tensorIn(parts.gradients[i]) : Tensor());
+    const Tensor &gradient = own.gradients.back(), &argument = own.arguments[i];
+    if (gradient.defined() && (!std::ranges::equal(gradient.sizes(), argument.sizes()) ||
+                               gradient.dtype() != argument.dtype())) {
+      breakGraph("a derivative gives a gradient of other sizes or another dtype");
+    }
+  }
+  const std::vector<Tensor> results = functions_.end(own, step);
+  setGradEnabled(true);
+  return objectsFor(results);
 }
 
 bool FakeRecording::gradMode() const {
@@ -518,6 +571,7 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
     joined.resize(values.size());
   }
   try {
+    functions_.finish();
     const std::shared_ptr<Graph> graph = tracer_.finish(IValue(makeTuple(std::move(values))));
     nameDevices(*graph, *graph->block());
     applyGraphRules(*graph);
@@ -536,6 +590,7 @@ ScriptGraph FakeRecording::script(const std::vector<PyObject*>& outputs) {
 
 std::shared_ptr<capture::CapturedGraph> FakeRecording::finish(
     const std::vector<PyObject*>& outputs) {
+  functions_.check({}, tensorsIn(outputs), false);
   return ownGraph(script(outputs));
 }
 

@@ -9,6 +9,7 @@
 #include "python/autocast.h"
 #include "python/branch_recording.h"
 #include "python/captured_graph.h"
+#include "python/function_recording.h"
 #include "python/size_tracking.h"
 #include "tracing/tracer.h"
 
@@ -105,6 +106,11 @@ class FakeRecording : public capture::Recording {
                                          int64_t step) override;
   std::vector<capture::Object> endLoop(PyObject* condition,
                                        const std::vector<PyObject*>& carried) override;
+  bool requiresGradient(PyObject* fake) const override;
+  void beginFunction() override;
+  std::vector<capture::Object> beginDerivative(const std::vector<PyObject*>& saved,
+                                               const std::vector<PyObject*>& results) override;
+  std::vector<capture::Object> endFunction(const FunctionParts& parts, int64_t step) override;
   void expect(PyObject* condition, bool truth) override;
   bool gradMode() const override;
   void setGradMode(bool on) override;
@@ -133,6 +139,7 @@ class FakeRecording : public capture::Recording {
   void addFake(PyObject* fake, const capture::InputSizes& sizes);
   const SizeTracking& sizes() const { return sizes_; }
   const BranchRecording& branches() const { return branches_; }
+  const FunctionRecording& functions() const { return functions_; }
   // Returns the fake that a view is one of, at the root; none where the graph has none.
   std::optional<Tensor> rootOf(const Tensor& fake) const {
     return tracer_.firstOn(fake.impl()->storage.get());
@@ -141,6 +148,7 @@ class FakeRecording : public capture::Recording {
   ScriptGraph script(const std::vector<PyObject*>& outputs);
 
  private:
+  void checkOutsideOfFunctions() const;
   template <class F>
   capture::Object recorded(const std::string& what, const std::vector<PyObject*>& arguments,
                            bool reads_sizes, F&& f);
@@ -155,6 +163,7 @@ class FakeRecording : public capture::Recording {
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
   BranchRecording branches_{tracer_};
+  FunctionRecording functions_{tracer_};
   std::vector<std::pair<Tensor, bool>> expected_;
   // The memory of each input, and how often it was written before.
   std::vector<std::pair<Ref<Storage>, uint32_t>> memories_;

@@ -241,7 +241,8 @@ Object TorchGraph::object() const {
 }
 
 std::shared_ptr<capture::CapturedGraph> TorchGraph::operatorByOperator() const {
-  // PyTorch's calls know no numbers that elements decide.
+  // The calls know nothing of derivatives of the program's own, nor of numbers that elements decide.
+  if (record_->own_derivatives) return nullptr;
   for (const auto& [number, known] : record_->numbers) {
     if (record_->sizes.hasDecided(known.second)) return nullptr;
   }

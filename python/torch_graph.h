@@ -80,6 +80,7 @@ struct TorchRecord {
       of_several;  // for each output: one of several views, which must not be written to
   std::unordered_map<size_t, TorchPart> parts;  // by output
   std::vector<TorchComponent> components;       // empty where no output requires a gradient
+  bool own_derivatives = false;                 // functions of the program have them
   // Whether a backward pass of PyTorch's own operators would need a saved tensor.
   bool saves = true;
 };

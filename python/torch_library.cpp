@@ -239,6 +239,14 @@ void TorchLibrary::addCallees(PyObject* module) {
     kept_.push_back(Object::share(found));
   }
   add(reinterpret_cast<PyObject*>(tensor_type), "item", Callee::kItem);
+  const Object function = attributeIfAny(kernels.get(), "_FunctionBase");
+  if (!function || !PyType_Check(function.get())) return;
+  const Object apply = Object::checked(PyUnicode_InternFromString("apply"));
+  PyObject* const found =
+      capture::findTypeItem(reinterpret_cast<PyTypeObject*>(function.get()), apply.get());
+  if (!found) return;
+  callees_[found] = Callee::kApply;
+  kept_.push_back(Object::share(found));
 }
 
 bool TorchLibrary::isConstant(PyObject* object) const {

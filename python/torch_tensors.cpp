@@ -301,6 +301,8 @@ class TorchRecording : public FakeRecording {
     for (const Object& each : record_.input_fakes) given.push_back(tensorIn(each.get()));
     for (PyObject* each : outputs) results.push_back(tensorIn(each));
     branches().check(given, results);
+    functions().check(given, results, true);
+    record_.own_derivatives = functions().any();
     record_.components = torchComponents(record_);
     record_.script = script(all);
     record_.saves = savesTensors(*record_.script.function->graph()->block());

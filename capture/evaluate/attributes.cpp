@@ -164,7 +164,9 @@ Variable* getPlainly(Capture& capture, Variable* variable, PyObject* attribute) 
   }
   if (instance && is(attribute, "__dict__")) return instance->attributes(capture);
   if (instance && type->tp_dictoffset != 0) {
-    if (Variable* own = instance->attributes(capture)->find(capture, attribute)) return own;
+    if (Variable* own = instance->attributes(capture)->find(capture, attribute)) {
+      return capture.checkLasting(*instance, *own), own;
+    }
   }
   if (auto* derived = dynamic_cast<DerivedDictVariable*>(variable);
       derived && type->tp_dictoffset != 0) {

@@ -4,6 +4,7 @@
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/own_derivatives.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
@@ -104,7 +105,13 @@ Variable* elementOf(Capture& capture, Variable* variable) {
 Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given) {
   const Callee kind = capture.world.calleeOf(function);
   if (kind != Callee::kBreak) capture.recording->enter(function);
+  if (capture.in_derivative &&
+      (kind == Callee::kGradMode || kind == Callee::kSetGradMode || kind == Callee::kAutocast)) {
+    breakGraph("a derivative that asks for the gradient mode or autocast, or changes one");
+  }
   switch (kind) {
+    case Callee::kApply:
+      return applyFunction(capture, given);
     case Callee::kOperator: {
       const Objects objects(capture, given, true);
       return capture.recorded(function, objects.all, objects.names.get());

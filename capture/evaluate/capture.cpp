@@ -217,6 +217,9 @@ Variable* Capture::computed(const char* function, const std::vector<PyObject*>& 
 }
 
 Variable* Capture::attributeOf(Variable* tensor, PyObject* fake, PyObject* name) {
+  if (in_derivative && (is(name, "requires_grad") || is(name, "is_leaf"))) {
+    breakGraph(fmt::format("'{}' of a tensor in a derivative", PyUnicode_AsUTF8(name)));
+  }
   Object found = recording->attribute(fake, name);
   PyObject* const function =
       PyMethod_Check(found.get()) ? PyMethod_GET_FUNCTION(found.get()) : nullptr;
@@ -259,8 +262,17 @@ void Capture::guardType(Source* source, PyTypeObject* type) {
 
 void Capture::changeInSide(const Variable& variable) const {
   if (sides_since < 0 || isMadeInSide(variable)) return;
+  breakGraph(in_derivative ? fmt::format("a derivative changes {}", describe(variable))
+                           : fmt::format("a branch on the value of a tensor: a side changes {}",
+                                         describe(variable)));
+}
+
+void Capture::checkLasting(const Variable& holder, const Variable& found) const {
+  if (!in_derivative || isMadeInSide(holder)) return;
+  const PyTypeObject* const type = found.type();
+  if (type->tp_call || type == &PyModule_Type) return;
   breakGraph(
-      fmt::format("a branch on the value of a tensor: a side changes {}", describe(variable)));
+      fmt::format("a derivative reads {}, which may be another one when it runs", describe(found)));
 }
 
 void Capture::modify(Variable* variable) {

@@ -182,6 +182,10 @@ class Capture {
   bool left_branch = false;  // by an exception, so that the recording is within a side
   // The first variable of the innermost one's side, -1 outside of all.
   int64_t sides_since = -1;
+  bool in_derivative = false;  // of the program's own, which runs in a backward pass
+  // Breaks the graph in such a derivative if `found` was read of a holder that others see and may be another object when
+  // it runs: all but functions, classes and modules.
+  void checkLasting(const Variable& holder, const Variable& found) const;
   // Returns whether the side that is evaluated has made the object.
   bool isMadeInSide(const Variable& variable) const {
     return variable.number >= sides_since && !variable.source && !variable.object;

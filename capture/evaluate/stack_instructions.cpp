@@ -107,8 +107,10 @@ CellVariable& cellAt(EvalFrame& f, uint32_t arg) {
 }
 
 void loadDeref(EvalFrame& f, uint32_t arg) {
-  Variable* const found = cellAt(f, arg).contents(f.capture);
+  CellVariable& cell = cellAt(f, arg);
+  Variable* const found = cell.contents(f.capture);
   if (!found) unbound(f, arg);
+  f.capture.checkLasting(cell, *found);
   f.push(found);
 }
 
@@ -145,6 +147,7 @@ void loadGlobal(EvalFrame& f, uint32_t arg) {
   Variable* found = f.globals->find(f.capture, name);
   if (!found) found = f.builtins->find(f.capture, name);
   if (!found) undefined(f, name);
+  f.capture.checkLasting(*f.globals, *found);
   f.push(found);
 }
 
