@@ -52,6 +52,7 @@ class CompiledCode : public CodeData {
   }
   const std::vector<std::unique_ptr<RegionEntries>>& all() const { return all_; }
   bool disabled = false;
+  bool disables_callees = false;
 
  private:
   std::vector<std::unique_ptr<RegionEntries>> all_;
@@ -148,6 +149,7 @@ class FrameRun {
       return std::nullopt;
     }
     CompiledCode& compiled = data ? static_cast<CompiledCode&>(*data) : compiledCode(code);
+    if (compiled.disables_callees) return callAgain().leak();
     if (compiled.disabled || code->co_flags & CO_GENERATOR) return std::nullopt;
     RegionEntries& all = compiled.of(region_);
     std::vector<Object> registers;
@@ -284,6 +286,35 @@ class FrameRun {
     return use(*all.entries[0], registers);
   }
 
+  // Calls the frame's function with its arguments, without the hook.
+  Object callAgain() const {
+    PyCodeObject* const code = frame_.code();
+    const int positional = code->co_argcount;
+    int next = positional + code->co_kwonlyargcount;
+    std::vector<PyObject*> given(frame_.slots(), frame_.slots() + positional);
+    if (code->co_flags & CO_VARARGS) {
+      PyObject* const more = frame_.slot(next++);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(more); ++i) {
+        given.push_back(PyTuple_GET_ITEM(more, i));
+      }
+    }
+    const Object names = Object::checked(PyList_New(0));
+    const auto add = [&](PyObject* name, PyObject* value) {
+      if (PyList_Append(names.get(), name) < 0) throw PythonError();
+      given.push_back(value);
+    };
+    const Object own = Object::checked(PyCode_GetVarnames(code));
+    for (int i = positional; i < positional + code->co_kwonlyargcount; ++i) {
+      add(PyTuple_GET_ITEM(own.get(), i), frame_.slot(i));
+    }
+    if (code->co_flags & CO_VARKEYWORDS) {
+      PyObject *name = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(frame_.slot(next), &at, &name, &value);) add(name, value);
+    }
+    return callPlainly(reinterpret_cast<PyObject*>(frame_.function()), given,
+                       Object::checked(PyList_AsTuple(names.get())).get());
+  }
+
   const std::shared_ptr<Region>& region_;
   const World& world_;
   const FrameView frame_;
@@ -316,9 +347,11 @@ Object callPlainly(PyObject* function, const std::vector<PyObject*>& arguments, 
       PyObject_Vectorcall(function, arguments.data(), arguments.size() - named, names));
 }
 
-void disableCode(PyCodeObject* code) {
+void disableCode(PyCodeObject* code, bool callees) {
   prepareCodeData();
-  compiledCode(code).disabled = true;
+  CompiledCode& compiled = compiledCode(code);
+  compiled.disabled = true;
+  compiled.disables_callees |= callees;
 }
 
 bool isDisabled(PyCodeObject* code) {
@@ -328,15 +361,18 @@ bool isDisabled(PyCodeObject* code) {
 
 void resetCaptures() {
   prepareCodeData();
-  std::vector<Object> disabled;
+  std::vector<std::pair<Object, bool>> disabled;
   forEachCode([&](PyCodeObject* code, CodeData* data) {
     auto* const compiled = static_cast<CompiledCode*>(data);
     if (compiled && compiled->disabled) {
-      disabled.push_back(Object::share(reinterpret_cast<PyObject*>(code)));
+      disabled.emplace_back(Object::share(reinterpret_cast<PyObject*>(code)),
+                            compiled->disables_callees);
     }
   });
   resetCodes();
-  for (const Object& each : disabled) disableCode(reinterpret_cast<PyCodeObject*>(each.get()));
+  for (const auto& [code, callees] : disabled) {
+    disableCode(reinterpret_cast<PyCodeObject*>(code.get()), callees);
+  }
 }
 
 int64_t cacheSizeLimit() {

@@ -40,8 +40,8 @@ Object callCaptured(const std::shared_ptr<Region>& region, PyObject* function,
 // Calls the function with all of its callees run plainly.
 Object callPlainly(PyObject* function, const std::vector<PyObject*>& arguments, PyObject* names);
 
-// Leaves the code, also where others call it, to Python for good.
-void disableCode(PyCodeObject* code);
+// Leaves the code, also where others call it, to Python for good; with `callees` all that it calls, too.
+void disableCode(PyCodeObject* code, bool callees = false);
 bool isDisabled(PyCodeObject* code);
 
 // Gives up all entries.

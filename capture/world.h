@@ -59,6 +59,7 @@ enum class Callee : uint8_t {
   kSetGradMode,  // changes it
   kItem,         // gives the element of a tensor as a number
   kAutocast,     // tells or changes what autocast casts
+  kCheckpoint,   // calls a function that a backward pass calls again
   kApply,        // calls a function with a derivative of its own: its class, then the arguments
   kBreak,        // must run plainly
 };
@@ -151,6 +152,9 @@ class Recording {
 
   // Returns whether a fake takes part in gradients.
   virtual bool requiresGradient(PyObject* fake) const = 0;
+  // Begins a part of the program that must not write to tensors from outside.
+  virtual void beginPart() = 0;
+  virtual void endPart() = 0;
   // Begins a function with a derivative of its own, which runs with gradients off.
   virtual void beginFunction() = 0;
   // Ends it and begins its derivative, which gets the `saved` tensors. Returns fakes for the gradients of

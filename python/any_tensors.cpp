@@ -95,6 +95,8 @@ class AnyRecording : public Recording {
     return inner().endLoop(condition, carried);
   }
   bool requiresGradient(PyObject* fake) const override { return inner().requiresGradient(fake); }
+  void beginPart() override { inner().beginPart(); }
+  void endPart() override { inner().endPart(); }
   void beginFunction() override { inner().beginFunction(); }
   std::vector<Object> beginDerivative(const std::vector<PyObject*>& saved,
                                       const std::vector<PyObject*>& results) override {

@@ -87,6 +87,7 @@ class OwnTensors : public capture::World {
     for (const char* name : {"tensor", "as_tensor"}) add(name, Callee::kOperator);
     add("_is_tracing", Callee::kPure);
     add("_apply_function", Callee::kApply);
+    add("_checkpoint", Callee::kCheckpoint);
     for (const char* name : {"size", "stride"}) addMethod(name, Callee::kOperator);
     addMethod("item", Callee::kItem);
     addMethod("tolist", Callee::kBreak);

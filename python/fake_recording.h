@@ -107,6 +107,8 @@ class FakeRecording : public capture::Recording {
   std::vector<capture::Object> endLoop(PyObject* condition,
                                        const std::vector<PyObject*>& carried) override;
   bool requiresGradient(PyObject* fake) const override;
+  void beginPart() override { functions_.watchKnown(); }
+  void endPart() override { functions_.checkWrites(); }
   void beginFunction() override;
   std::vector<capture::Object> beginDerivative(const std::vector<PyObject*>& saved,
                                                const std::vector<PyObject*>& results) override;
@@ -163,7 +165,7 @@ class FakeRecording : public capture::Recording {
   FakeTracer tracer_;
   SizeTracking sizes_{tracer_};
   BranchRecording branches_{tracer_};
-  FunctionRecording functions_{tracer_};
+  FunctionRecording functions_{tracer_, memories_};
   std::vector<std::pair<Tensor, bool>> expected_;
   // The memory of each input, and how often it was written before.
   std::vector<std::pair<Ref<Storage>, uint32_t>> memories_;

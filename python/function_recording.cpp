@@ -87,6 +87,7 @@ std::vector<Tensor> FunctionRecording::beginDerivative(const std::vector<Tensor>
   forward_ = tracer_.leave(outer_);
   Block* const derivative = holder_->blocks()[1];
   outer_ = tracer_.enter(derivative);
+  watched_.emplace_back();
   for (const Tensor& each : saved) {
     watch(each);
     tracer_.bindResult(derivative->addInput(types::Tensor()), each);
@@ -103,32 +104,33 @@ std::vector<Tensor> FunctionRecording::beginDerivative(const std::vector<Tensor>
 
 void FunctionRecording::watch(const Tensor& tensor) {
   const Ref<Storage>& memory = tensor.impl()->storage;
-  watched_.emplace_back(memory, memory->version());
+  watched_.back().emplace_back(memory, memory->version());
 }
 
 void FunctionRecording::watchKnown() {
-  watched_.clear();
-  const auto add = [&](const Value* value) {
-    if (const auto tensor = tracer_.tensorOf(value)) watch(*tensor);
-  };
-  for (const Value* each : tracer_.graph().inputs()) add(each);
+  watched_.emplace_back();
+  for (const auto& [memory, version] : inputs_) {
+    watched_.back().emplace_back(memory, memory->version());
+  }
   for (const Node* node : tracer_.graph().nodes()) {
-    for (const Value* each : node->outputs()) add(each);
+    for (const Value* each : node->outputs()) {
+      if (const auto tensor = tracer_.tensorOf(each)) watch(*tensor);
+    }
   }
 }
 
-void FunctionRecording::checkWrites() const {
-  const auto isWritten = [](const auto& each) { return each.first->version() != each.second; };
-  bool written = std::ranges::any_of(watched_, isWritten);
+void FunctionRecording::checkWrites() {
+  Writes watched = std::move(watched_.back());
+  watched_.pop_back();
   // Inputs may have come since.
-  for (const Value* each : tracer_.graph().inputs()) {
-    const auto tensor = tracer_.tensorOf(each);
-    const auto isIt = [&](const auto& known) { return known.first == tensor->impl()->storage; };
-    if (!tensor || std::ranges::any_of(watched_, isIt)) continue;
-    written |= tensor->impl()->storage->version() != 0;
+  for (const auto& each : inputs_) {
+    const auto isIt = [&](const auto& known) { return known.first.get() == each.first.get(); };
+    if (std::ranges::none_of(watched, isIt)) watched.push_back(each);
   }
-  if (written) {
-    breakGraph("a function with a derivative of its own writes to a tensor from outside");
+  if (std::ranges::any_of(watched,
+                          [](const auto& each) { return each.first->version() != each.second; })) {
+    breakGraph(holder_ ? "a function with a derivative of its own writes to a tensor from outside"
+                       : "a checkpoint writes to a tensor from outside");
   }
 }
 

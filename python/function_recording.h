@@ -23,7 +23,12 @@ struct FunctionParts {
 // capture::GraphBreak for what cannot be recorded.
 class FunctionRecording {
  public:
-  explicit FunctionRecording(tracing::Tracer& tracer) : tracer_(tracer) {}
+  // Memory, and how often it was written to.
+  using Writes = std::vector<std::pair<Ref<Storage>, uint32_t>>;
+
+  // `inputs` are those of the graph, as they came.
+  FunctionRecording(tracing::Tracer& tracer, const Writes& inputs)
+      : tracer_(tracer), inputs_(inputs) {}
 
   // Begins the function, which runs without gradients.
   void begin();
@@ -36,6 +41,11 @@ class FunctionRecording {
   // written to; with `views` also for such results among the outputs.
   void check(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
              bool views) const;
+  // Remembers how often the tensors that are known have been written to.
+  void watchKnown();
+  // Breaks the graph if one of them was written to since, or an input that has come since.
+  void checkWrites();
+
   bool isWithin() const { return holder_ != nullptr; }
   bool any() const { return !holders_.empty(); }
   // Gives up what the graph does not need, before it is finished.
@@ -48,11 +58,7 @@ class FunctionRecording {
   std::shared_ptr<Graph> backwardGraph(const FunctionParts& parts, const TypePtr& saved,
                                        size_t num_others);
   void endDerivative(const FunctionParts& parts);
-  // Remembers how often the tensors that are known have been written to.
-  void watchKnown();
   void watch(const Tensor& tensor);
-  // Breaks the graph if one of them was written to since.
-  void checkWrites() const;
   std::vector<Tensor> resultsOf(const FunctionParts& parts) const;
 
   void noteAliases(const FunctionParts& parts, const std::vector<Tensor>& results, int64_t step);
@@ -66,9 +72,10 @@ class FunctionRecording {
   };
 
   tracing::Tracer& tracer_;
+  const Writes& inputs_;
   std::vector<Alias> aliases_;
-  std::vector<std::pair<Ref<Storage>, uint32_t>> watched_;
-  Node* holder_ = nullptr;  // has the two blocks
+  std::vector<Writes> watched_;  // for each part that must not write, outermost first
+  Node* holder_ = nullptr;       // has the two blocks
   std::vector<Node*> holders_;
   tracing::Tracer::Scope outer_, forward_;
 };

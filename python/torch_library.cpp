@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "capture/bytecode/instance.h"
+#include "capture/compiled_call.h"
 #include "python/captured_tensors.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -239,6 +240,16 @@ void TorchLibrary::addCallees(PyObject* module) {
     kept_.push_back(Object::share(found));
   }
   add(reinterpret_cast<PyObject*>(tensor_type), "item", Callee::kItem);
+  if (const Object checkpoints = Object::own(PyImport_ImportModule("torch.utils.checkpoint"))) {
+    add(checkpoints.get(), "_checkpoint_without_reentrant", Callee::kCheckpoint);
+    add(checkpoints.get(), "CheckpointFunction", Callee::kCheckpoint);
+    // Its hooks see no tensor that a graph saves: if it is no part of a graph, nothing in it is.
+    const Object plain = attributeIfAny(checkpoints.get(), "_checkpoint_without_reentrant");
+    if (plain && PyFunction_Check(plain.get())) {
+      capture::disableCode(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(plain.get())), true);
+    }
+  }
+  PyErr_Clear();
   const Object function = attributeIfAny(kernels.get(), "_FunctionBase");
   if (!function || !PyType_Check(function.get())) return;
   const Object apply = Object::checked(PyUnicode_InternFromString("apply"));

@@ -4,6 +4,7 @@
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/checkpoints.h"
 #include "capture/evaluate/own_derivatives.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/builtin.h"
@@ -105,11 +106,15 @@ Variable* elementOf(Capture& capture, Variable* variable) {
 Variable* callWorld(Capture& capture, PyObject* function, const Arguments& given) {
   const Callee kind = capture.world.calleeOf(function);
   if (kind != Callee::kBreak) capture.recording->enter(function);
-  if (capture.in_derivative &&
-      (kind == Callee::kGradMode || kind == Callee::kSetGradMode || kind == Callee::kAutocast)) {
-    breakGraph("a derivative that asks for the gradient mode or autocast, or changes one");
+  const bool derivative = capture.part == Capture::Part::kDerivative;
+  if (capture.part >= Capture::Part::kReentrant &&
+      (kind == Callee::kGradMode || kind == Callee::kSetGradMode ||
+       (derivative && kind == Callee::kAutocast))) {
+    breakGraph("a derivative or a checkpoint that asks for the gradient mode, or changes it");
   }
   switch (kind) {
+    case Callee::kCheckpoint:
+      return callCheckpoint(capture, given, false);
     case Callee::kApply:
       return applyFunction(capture, given);
     case Callee::kOperator: {

@@ -217,8 +217,9 @@ Variable* Capture::computed(const char* function, const std::vector<PyObject*>& 
 }
 
 Variable* Capture::attributeOf(Variable* tensor, PyObject* fake, PyObject* name) {
-  if (in_derivative && (is(name, "requires_grad") || is(name, "is_leaf"))) {
-    breakGraph(fmt::format("'{}' of a tensor in a derivative", PyUnicode_AsUTF8(name)));
+  if (part >= Part::kReentrant && (is(name, "requires_grad") || is(name, "is_leaf"))) {
+    breakGraph(
+        fmt::format("'{}' of a tensor in a derivative or a checkpoint", PyUnicode_AsUTF8(name)));
   }
   Object found = recording->attribute(fake, name);
   PyObject* const function =
@@ -262,13 +263,14 @@ void Capture::guardType(Source* source, PyTypeObject* type) {
 
 void Capture::changeInSide(const Variable& variable) const {
   if (sides_since < 0 || isMadeInSide(variable)) return;
-  breakGraph(in_derivative ? fmt::format("a derivative changes {}", describe(variable))
-                           : fmt::format("a branch on the value of a tensor: a side changes {}",
-                                         describe(variable)));
+  const char* const what = part == Part::kOrdinary     ? "a branch on the value of a tensor: a side"
+                           : part == Part::kDerivative ? "a derivative"
+                                                       : "a checkpoint";
+  breakGraph(fmt::format("{} changes {}", what, describe(variable)));
 }
 
 void Capture::checkLasting(const Variable& holder, const Variable& found) const {
-  if (!in_derivative || isMadeInSide(holder)) return;
+  if (part != Part::kDerivative || isMadeInSide(holder)) return;
   const PyTypeObject* const type = found.type();
   if (type->tp_call || type == &PyModule_Type) return;
   breakGraph(

@@ -182,7 +182,14 @@ class Capture {
   bool left_branch = false;  // by an exception, so that the recording is within a side
   // The first variable of the innermost one's side, -1 outside of all.
   int64_t sides_since = -1;
-  bool in_derivative = false;  // of the program's own, which runs in a backward pass
+  // The part of the program that is evaluated: one that runs later, or again.
+  enum class Part : uint8_t {
+    kOrdinary,
+    kCheckpoint,  // runs again in a backward pass
+    kReentrant,   // the same, and runs with gradients off first
+    kDerivative,  // of the program's own, runs in a backward pass
+  };
+  Part part = Part::kOrdinary;
   // Breaks the graph in such a derivative if `found` was read of a holder that others see and may be another object when
   // it runs: all but functions, classes and modules.
   void checkLasting(const Variable& holder, const Variable& found) const;

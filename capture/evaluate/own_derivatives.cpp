@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "capture/bytecode/instance.h"
 #include "capture/evaluate/capture.h"
+#include "capture/evaluate/checkpoints.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
@@ -213,9 +215,9 @@ class Application {
   // Evaluates backward, which runs later: it may change nothing, nor ask what may be otherwise then.
   Variable* derivativeOf(std::vector<Variable*> gradients) {
     capture_.sides_since = capture_.numVariables();
-    capture_.in_derivative = true;
+    const Capture::Part before = std::exchange(capture_.part, Capture::Part::kDerivative);
     Variable* const result = call("backward", std::move(gradients));
-    capture_.in_derivative = false;
+    capture_.part = before;
     capture_.sides_since = -1;
     return result;
   }
@@ -231,6 +233,11 @@ class Application {
 
 Variable* applyFunction(Capture& capture, const Arguments& given) {
   if (given.positional.empty()) breakGraph("a function with a derivative of its own without class");
+  PyObject* const type = capture.use(given.positional[0])->constant();
+  if (type && capture.world.calleeOf(type) == Callee::kCheckpoint) {
+    return callCheckpoint(
+        capture, {{given.positional.begin() + 1, given.positional.end()}, given.keywords}, true);
+  }
   return Application(capture, given).run();
 }
 

@@ -263,7 +263,8 @@ Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
     if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
     return callOpaque(capture, object.get(), given);
   }
-  if (object && capture.world.calleeOf(object.get()) == Callee::kPure) {
+  const Callee kind = object ? capture.world.calleeOf(object.get()) : Callee::kUnknown;
+  if (kind == Callee::kPure || kind == Callee::kCheckpoint) {
     if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
     return callWorld(capture, object.get(), given);
   }
