@@ -54,16 +54,25 @@ class Application {
     if (!type_ || !given.keywords.empty()) {
       breakGraph("a function with a derivative of its own that is called in another way");
     }
+    // PyTorch makes a class of contexts for each of these, and tells forward what arguments require
+    // with gradients off, too.
+    PyObject* const own_context = findTypeItem(type_->classObject(), name("_backward_cls").get());
     const bool on = capture.recording->gradMode();
+    std::vector<bool> told;
     for (Variable* each : arguments_) {
-      needs_.push_back(on && requiresGradient(capture, each));
+      const bool required = requiresGradient(capture, each);
+      needs_.push_back(on && required);
+      told.push_back(required && (on || own_context));
       if (holdsGradient(capture, each, 0)) {
         breakGraph(
             "a container with tensors that require gradients is an argument of a function "
             "with a derivative of its own");
       }
     }
-    context_ = capture.make<ContextVariable>(contextType(), needs_);
+    PyObject* const type = own_context ? own_context : libraryObject("wick._C", "FunctionContext");
+    if (!PyType_Check(type)) breakGraph("a function with a context that is no class");
+    context_ =
+        capture.make<ContextVariable>(reinterpret_cast<PyTypeObject*>(type), std::move(told));
   }
 
   Variable* run() {
@@ -71,14 +80,6 @@ class Application {
   }
 
  private:
-  PyTypeObject* contextType() const {
-    // PyTorch makes a class of contexts for each of these.
-    PyObject* const own = findTypeItem(type_->classObject(), name("_backward_cls").get());
-    PyObject* const found = own ? own : libraryObject("wick._C", "FunctionContext");
-    if (!PyType_Check(found)) breakGraph("a function with a context that is no class");
-    return reinterpret_cast<PyTypeObject*>(found);
-  }
-
   Variable* call(const char* method, std::vector<Variable*> rest) {
     rest.insert(rest.begin(), context_);
     return callVariable(capture_, getAttribute(capture_, type_, name(method).get()),

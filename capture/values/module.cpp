@@ -40,7 +40,13 @@ Variable* ModuleVariable::ownAttribute(Capture& capture, PyObject* name) {
       }
     }
   }
-  if (Variable* found = names(capture)->find(capture, name)) return found;
+  if (Variable* found = names(capture)->find(capture, name)) {
+    // Modules of C and of the library keep their constants.
+    if (!PyModule_GetDef(object.get()) && !capture.world.isLibrary(object.get())) {
+      capture.checkLasting(*this, *found);
+    }
+    return found;
+  }
   const char* const own = PyModule_GetName(object.get());
   capture.raise(PyExc_AttributeError, fmt::format("module '{}' has no attribute '{}'",
                                                   own ? own : "?", PyUnicode_AsUTF8(name)));

@@ -1,5 +1,7 @@
 """Functions with derivatives of their own: classes with forward and backward."""
 
+import importlib
+
 CALLS = []
 
 
@@ -178,6 +180,49 @@ class Counting(torch.autograd.Function):
 @program(lambda: (leaf(3),), backward=True, graphs=None, breaks="a derivative changes a list", check=lambda: CALLS)
 def derivative_with_effects(x):
     return Counting.apply(x) + 1
+
+
+class Telling(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, n):
+        CALLS.append([ctx.needs_input_grad[i] for i in range(3)])
+        return x + y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2, gradient * 3, None
+
+
+@program([lambda: (leaf(3), torch.randn(3)), lambda: (torch.randn(3), leaf(3))], backward=True, check=lambda: CALLS)
+def needs_of_arguments(x, y):
+    with torch.no_grad():
+        z = Telling.apply(x, y, 1)
+    return Telling.apply(x, y, 2), z, Telling.apply(z, z, 3)
+
+
+_CONFIGURATION = type(importlib)("configuration")
+_CONFIGURATION.scale = 2.0
+
+
+class Configured(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * _CONFIGURATION.scale
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * _CONFIGURATION.scale
+
+
+def change_configuration(y):
+    _CONFIGURATION.scale = 5.0
+    y.sum().backward()
+    _CONFIGURATION.scale = 2.0
+
+
+@program(lambda: (leaf(3),), use=change_configuration, graphs=None, breaks="a derivative reads a number of a module")
+def derivative_reads_a_module(x):
+    return Configured.apply(x) + 1
 
 
 WEIGHT = torch.linspace(-1, 1, 3).requires_grad_()
