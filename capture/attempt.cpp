@@ -41,10 +41,8 @@ bool takeMeasuredSizes(FrameView frame, const Entry& entry, SizeSettings& sizes)
   if (!entry.graph || entry.graph->writes() || !entry.matches(rootsOf(frame), registers)) {
     return false;
   }
-  std::vector<Object> tensors;
-  for (const int input : entry.inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
   const std::shared_ptr<void> kept = entry.world->keepState();
-  std::vector<int64_t> found = entry.graph->measured(tensors);
+  std::vector<int64_t> found = entry.graph->measured(entry.tensorsFrom(registers));
   const SizeTable& table = entry.guards.sizes();
   if (found.size() != static_cast<size_t>(table.numSymbols())) return false;
   found.resize(table.numBeforeWrongGuess(found));
@@ -100,7 +98,7 @@ class Attempt {
     if (!capture_.guards.sizes().hasAnyDecided() || capture_.left_branch) return false;
     Entry entry;
     try {
-      for (Source* input : capture_.inputs()) entry.inputs.push_back(capture_.guards.keep(input));
+      addInputs(entry);
       entry.graph = capture_.recording->finish({});
       entry.world = &world();
       entry.state = world().state();
@@ -125,6 +123,13 @@ class Attempt {
   const Capture& capture() const { return capture_; }
 
  private:
+  void addInputs(Entry& entry) {
+    for (Source* input : capture_.inputs()) {
+      entry.inputs.push_back(capture_.guards.keep(input));
+      if (capture_.isArrayInput(input)) entry.arrays.insert(entry.inputs.back());
+    }
+  }
+
   std::unique_ptr<Entry> finish(EvalFrame& frame) {
     entry_ = std::make_unique<Entry>();
     capture_.root_step = steps_;
@@ -143,7 +148,7 @@ class Attempt {
       for (int& each : entry_->arguments) wanted.push_back(&each);
     }
     replayEffects(builder);
-    for (Source* input : capture_.inputs()) entry_->inputs.push_back(capture_.guards.keep(input));
+    addInputs(*entry_);
     guardDistinct();
     entry_->recipe = builder.finish(std::move(wanted));
     if (capture_.recording->numOperators() > 0) {
@@ -347,7 +352,9 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, SizeSetting
       entry = attempt.run();
     } catch (const GraphBreak& reason) {
       const bool decided = attempt.capture().guards.sizes().hasAnyDecided();
-      const bool again = (sizes.asks_all && attempt.findSizes(frame, sizes)) ||
+      const bool elsewhere = reason.other_world && !sizes.arrays_elsewhere;
+      sizes.arrays_elsewhere |= elsewhere;
+      const bool again = elsewhere || (sizes.asks_all && attempt.findSizes(frame, sizes)) ||
                          exact.tries(sizes, decided, reason.reason);
       if (again) {
         stop = {};
@@ -382,8 +389,9 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, SizeSetting
 // Returns whether both do the same for all sizes that they fit.
 bool areSame(const Entry& a, const Entry& b) {
   if (a.plain != b.plain || a.value != b.value || a.raises != b.raises || a.cells != b.cells ||
-      a.arguments != b.arguments || a.inputs != b.inputs || a.world != b.world ||
-      a.autocast != b.autocast || a.continuation.get() != b.continuation.get() ||
+      a.arguments != b.arguments || a.inputs != b.inputs || a.arrays != b.arrays ||
+      a.world != b.world || a.autocast != b.autocast ||
+      a.continuation.get() != b.continuation.get() ||
       (a.graph == nullptr) != (b.graph == nullptr)) {
     return false;
   }

@@ -10,6 +10,7 @@
 #include "capture/attempt.h"
 #include "capture/bytecode/code_data.h"
 #include "capture/bytecode/frame_hook.h"
+#include "capture/guards/numpy.h"
 #include "capture/resume/continuation.h"
 #include "core/log.h"
 
@@ -193,7 +194,7 @@ class FrameRun {
     return info && info->kind == ContinuationInfo::Kind::kBreak;
   }
 
-  // Files whose functions are never captured on their own: parts of Python.
+  // Files whose functions are never captured on their own: parts of Python and of numpy.
   static bool isSkippedFile(PyCodeObject* code) {
     const char* const file = PyUnicode_AsUTF8(code->co_filename);
     if (!file) {
@@ -211,7 +212,7 @@ class FrameRun {
     }();
     // The functions that users call in place of their own ones.
     if (name.ends_with("/wick/_compiled.py")) return true;
-    if (name.starts_with("<frozen ")) return true;
+    if (name.starts_with("<frozen ") || isFileOfNumpy(name)) return true;
     if (library.empty() || !name.starts_with(library)) return false;
     const std::string_view rest = name.substr(library.size());
     return !rest.starts_with("site-packages/") && !rest.starts_with("dist-packages/");
@@ -275,10 +276,7 @@ class FrameRun {
       made->checked_sizes.insert(made->guards.openSizes(registers.data()));
     }
     if (made->graph && region_->backend) {
-      std::vector<Object> examples;
-      for (const int input : made->inputs) {
-        examples.push_back(registers[static_cast<size_t>(input)]);
-      }
+      const std::vector<Object> examples = made->tensorsFrom(registers);
       const PauseHook pause;
       made->graph = region_->backend(made->graph, examples);
     }

@@ -18,14 +18,22 @@ bool Entry::matches(const FrameRoots& roots, std::vector<Object>& registers) con
   return guards.matches(roots, registers.data());
 }
 
+std::vector<Object> Entry::tensorsFrom(const std::vector<Object>& registers) const {
+  std::vector<Object> tensors;
+  for (const int input : inputs) {
+    const Object& each = registers[static_cast<size_t>(input)];
+    tensors.push_back(arrays.count(input) == 0 ? each : world->tensorOn(each.get()));
+  }
+  return tensors;
+}
+
 std::optional<PyObject*> Entry::run(FrameView frame, std::vector<Object>& registers) const {
   if (plain) return std::nullopt;
   if (graph) {
-    std::vector<Object> tensors, outputs;
-    for (const int input : inputs) tensors.push_back(registers[static_cast<size_t>(input)]);
+    std::vector<Object> outputs;
     bool touched = false;
     try {
-      graph->run(tensors, outputs, touched);
+      graph->run(tensorsFrom(registers), outputs, touched);
     } catch (const PythonError&) {
       // Nothing has happened yet that the program could see: it raises the error itself.
       if (touched || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;

@@ -23,6 +23,7 @@ struct Entry {
   std::optional<int64_t> autocast;       // its autocast(), where the entry depends on that
   std::shared_ptr<CapturedGraph> graph;  // null: no operators
   std::vector<int> inputs;               // registers
+  std::set<int> arrays;                  // those of them that hold arrays of numpy
   Recipe recipe;
   // The frame runs plainly when the guards hold.
   bool plain = false;
@@ -55,6 +56,8 @@ struct Entry {
   }
   // Returns whether the entry may be used; `registers` gets what the guards kept.
   bool matches(const FrameRoots& roots, std::vector<Object>& registers) const;
+  // Returns the tensors that the graph is called with. Throws PythonError.
+  std::vector<Object> tensorsFrom(const std::vector<Object>& registers) const;
   // Runs the entry. Returns the value of the frame (a new reference), null with an exception set, or
   // nothing if the frame is to run plainly.
   std::optional<PyObject*> run(FrameView frame, std::vector<Object>& registers) const;

@@ -45,6 +45,8 @@ using SizePlace = std::pair<std::string, size_t>;
 
 // How one attempt treats sizes.
 struct SizeSettings {
+  bool arrays_elsewhere = false;  // arrays belong to the other library of tensors
+
   OpenSizes mode = OpenSizes::kNever;
   const SizeHistory* history = nullptr;
   std::set<SizePlace> closed;  // dimensions that stay so

@@ -72,6 +72,8 @@ struct InputSizes {
   std::vector<int> symbols;       // of each dimension; -1: a constant of the entry
   std::vector<int64_t> examples;  // the fake's
 
+  bool is_array = false;  // an array of numpy, whose memory the graph must not write to
+
   bool isOpen(size_t dim) const { return dim < symbols.size() && symbols[dim] >= 0; }
   bool areAllClosed() const {
     for (const int each : symbols) {
@@ -87,6 +89,10 @@ class Recording {
   // Returns the world that the graph belongs to: the same one in the whole life of the recording, or
   // a narrower one from the first tensor or function of a library on.
   virtual const World& world() const = 0;
+  // Tells that arrays of numpy are computed with, which may belong to either library: see world().
+  virtual void enterArrays() {}
+  // Says that arrays belong to the other library than they did in a recording that ended because of that.
+  virtual void preferOtherWorld() {}
   // Tells that a function of a library is called: see world().
   virtual void enter(PyObject* function) = 0;
 
@@ -179,6 +185,8 @@ class Recording {
   virtual void setGradMode(bool on) = 0;
   // Returns the state of autocast of the program, as World::autocast().
   virtual int64_t autocast() const = 0;
+  // Returns whether autocast changes operators now.
+  virtual bool isAutocastOn() const = 0;
   // Calls a function of the kind kAutocast for the program. Throws GraphBreak for arguments that it
   // does not know.
   virtual Object callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) = 0;
@@ -211,6 +219,10 @@ class World {
   virtual std::vector<int64_t> sizesOf(PyObject* tensor) const = 0;
   // Returns whether it is a parameter of a module, whose sizes do not change.
   virtual bool isParameter(PyObject* tensor) const = 0;
+  // Returns the module of the functions of tensors.
+  virtual Object library() const = 0;
+  // Returns a tensor on the memory of an array of numpy. Throws PythonError.
+  virtual Object tensorOn(PyObject* array) const = 0;
   virtual Callee calleeOf(PyObject* function) const = 0;
   // Returns whether the module belongs to the library, and looking up a name changes nothing.
   virtual bool isLibrary(PyObject* module) const = 0;

@@ -43,12 +43,19 @@ class AnyRecording : public Recording {
  public:
   explicit AnyRecording(const World& any) : any_(any) {}
 
-  const World& world() const override { return inner_ ? inner_->world() : any_; }
+  const World& world() const override {
+    if (inner_) return inner_->world();
+    return prefers_foreign_ ? *foreign() : any_;
+  }
+  void enterArrays() override {
+    if (!inner_) choose(prefers_foreign_ ? *foreign() : *ownTensors(), true);
+  }
+  void preferOtherWorld() override { prefers_foreign_ = foreign() != nullptr; }
   void enter(PyObject* function) override {
     if (const World* const world = worldOfFunction(function)) choose(*world);
   }
   Object addInput(PyObject* tensor, const capture::InputSizes& sizes) override {
-    choose(worldOfTensor(tensor));
+    choose(worldOfTensor(tensor), sizes.is_array);
     return inner_->addInput(tensor, sizes);
   }
   std::optional<capture::SizeExpression> sizeOf(PyObject* number) const override {
@@ -110,6 +117,7 @@ class AnyRecording : public Recording {
   bool gradMode() const override { return inner_ ? inner_->gradMode() : true; }
   void setGradMode(bool on) override { inner().setGradMode(on); }
   int64_t autocast() const override { return inner_ ? inner_->autocast() : 0; }
+  bool isAutocastOn() const override { return inner_ && inner_->isAutocastOn(); }
   Object callAutocast(PyObject* function, const std::vector<PyObject*>& arguments) override {
     return inner().callAutocast(function, arguments);
   }
@@ -127,13 +135,23 @@ class AnyRecording : public Recording {
     if (!inner_) breakGraph("a function of tensors without tensors");
     return *inner_;
   }
-  void choose(const World& world) {
-    if (!inner_) inner_ = world.record();
-    if (&inner_->world() != &world) breakGraph("tensors of Wick and of PyTorch in one graph");
+  void choose(const World& world, bool for_arrays = false) {
+    if (!inner_) {
+      inner_ = world.record();
+      only_arrays_ = true;
+    }
+    if (&inner_->world() == &world) {
+      only_arrays_ = only_arrays_ && for_arrays;
+      return;
+    }
+    const bool other = only_arrays_ && !prefers_foreign_;
+    throw capture::GraphBreak{"tensors of Wick and of PyTorch in one graph", {}, -1, other};
   }
 
   const World& any_;
   std::unique_ptr<Recording> inner_;
+  bool prefers_foreign_ = false;
+  bool only_arrays_ = false;  // nothing but arrays of numpy has chosen the world
 };
 
 class AnyTensors : public World {
@@ -160,6 +178,9 @@ class AnyTensors : public World {
   bool isParameter(PyObject* tensor) const override {
     return worldOfTensor(tensor).isParameter(tensor);
   }
+  // A function of numpy's alone belongs to neither: Wick's own tensors compute it.
+  Object library() const override { return ownTensors()->library(); }
+  Object tensorOn(PyObject* array) const override { return ownTensors()->tensorOn(array); }
   Callee calleeOf(PyObject* function) const override {
     const World* const world = worldOfFunction(function);
     return world ? world->calleeOf(function) : Callee::kUnknown;

@@ -122,6 +122,17 @@ class OwnTensors : public capture::World {
     // A class of Python's that is derived from the tensors' own.
     return Py_TYPE(tensor) != tensor_type;
   }
+  Object library() const override {
+    static const Object& kLibrary = forever(Object::checked(PyImport_ImportModule("wick.torch")));
+    return kLibrary;
+  }
+  Object tensorOn(PyObject* array) const override {
+    try {
+      return Object::checked(tensorObject(tensorFromArray(array)));
+    } catch (const PythonError&) {
+      throw capture::PythonError();
+    }
+  }
   Callee calleeOf(PyObject* function) const override {
     if (isEagerFunction(function)) return Callee::kOperator;
     const auto found = callees_.find(function);

@@ -206,6 +206,7 @@ Object FakeRecording::recorded(const std::string& what, const std::vector<PyObje
     result = Object::own(f());
   }
   if (!result) breakOnError(what);
+  checkArrays();
   sizes_.end(arguments, !reads_sizes && holdsNumbers(result.get(), 0));
   return faked(std::move(result), what, 0);
 }
@@ -363,6 +364,7 @@ Object FakeRecording::callOpaque(PyObject* function, const std::vector<PyObject*
     breakGraph(fmt::format("{}: {}", what, problem.substr(0, problem.find('\n'))));
   }
   if (!result) breakOnError(what);
+  checkArrays();
   // The function may have asked for any size.
   sizes_.end(arguments, true);
   result = faked(std::move(result), what, 0);
@@ -608,8 +610,16 @@ void FakeRecording::addFake(PyObject* fake, const capture::InputSizes& sizes) {
   const Tensor& tensor = tensorIn(fake);
   tracer_.addInput(fmt::format("x{}", memories_.size()), IValue(tensor));
   const Ref<Storage>& memory = tensor.impl()->storage;
+  if (sizes.is_array) arrays_.push_back(memories_.size());
   memories_.emplace_back(memory, memory->version());
   sizes_.addInput(tracer_.find(tensor), tensor, sizes);
+}
+
+void FakeRecording::checkArrays() const {
+  for (const size_t each : arrays_) {
+    const auto& [memory, version] = memories_[each];
+    if (memory->version() != version) breakGraph("a write to an array that was there before");
+  }
 }
 
 // Returns the result with fakes for real tensors, which were made of numbers.

@@ -108,6 +108,8 @@ TorchLibrary::TorchLibrary(PyObject* module) : autocast_(module) {
   format_type_ = typeNamed(module, "memory_format");
   float_limits_type_ = typeNamed(module, "finfo");
   integer_limits_type_ = typeNamed(module, "iinfo");
+  this->module = Object::share(module);
+  from_numpy = attribute(module, "from_numpy");
   strided = attribute(module, "strided");
   uint8 = attribute(module, "uint8");
   bool_dtype = attribute(module, "bool");

@@ -53,6 +53,7 @@ class TorchLibrary {
   PyTypeObject* parameter_type = nullptr;
   PyTypeObject* size_type = nullptr;
   capture::Object strided, uint8, bool_dtype;
+  capture::Object module, from_numpy;
   capture::Object to_dlpack, from_dlpack, foreach_zero, get_rng_state, set_rng_state;
   capture::Object grad_mode, set_grad_mode, default_dtype;
   const TorchAutocast& autocast() const { return autocast_; }

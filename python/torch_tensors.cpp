@@ -486,6 +486,14 @@ class TorchTensors : public capture::World {
   bool isParameter(PyObject* tensor) const override {
     return Py_TYPE(tensor) != library_.tensor_type;
   }
+  Object library() const override { return library_.module; }
+  Object tensorOn(PyObject* array) const override {
+    // PyTorch warns of arrays that must not be written.
+    const Object flags = Object::checked(PyObject_GetAttrString(array, "flags"));
+    const Object writable = Object::checked(PyObject_GetAttrString(flags.get(), "writeable"));
+    if (writable.get() != Py_True) breakGraph("an array that must not be written");
+    return TorchLibrary::call(library_.from_numpy, array);
+  }
   Callee calleeOf(PyObject* function) const override { return library_.calleeOf(function); }
   bool isLibrary(PyObject* module) const override {
     const char* const name = PyModule_GetName(module);

@@ -4,9 +4,11 @@
 #include <frameobject.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "capture/bytecode/cached_call.h"
+#include "capture/bytecode/frame_hook.h"
 #include "capture/bytecode/instance.h"
 #include "capture/guards/check.h"
 #include "capture/world.h"
@@ -120,6 +122,8 @@ class Runner {
 
   Object call(const Step& step) const {
     const std::vector<PyObject*> arguments = objectsFrom(step, 1);
+    std::optional<PauseHook> pause;
+    if (step.number != 0) pause.emplace();
     return Object::checked(PyObject_Vectorcall(
         at(step, 0), arguments.data(), arguments.size() - numNames(step), step.object.get()));
   }

@@ -11,15 +11,16 @@ namespace wick::capture {
 class World;
 
 enum class StepKind : uint8_t {
-  kConstant,   // result = object
-  kTuple,      // result = tuple(arguments)
-  kList,       // result = list(arguments)
-  kSet,        // result = set(arguments)
-  kDict,       // result = dict of arguments in pairs
-  kCall,       // result = arguments[0](*arguments[1:]), the last ones by the names in `object`
-  kSlice,      // result = slice(arguments)
-  kNew,        // result = object.__new__(arguments[0]) without any attribute
-  kCell,       // result = cell, empty or with arguments[0]
+  kConstant,  // result = object
+  kTuple,     // result = tuple(arguments)
+  kList,      // result = list(arguments)
+  kSet,       // result = set(arguments)
+  kDict,      // result = dict of arguments in pairs
+  kCall,   // result = arguments[0](*arguments[1:]), the last ones by the names in `object`; nothing
+           // that it calls is captured if `number`
+  kSlice,  // result = slice(arguments)
+  kNew,    // result = object.__new__(arguments[0]) without any attribute
+  kCell,   // result = cell, empty or with arguments[0]
   kMethod,     // result = method of arguments[0] bound to arguments[1]
   kFunction,   // result = function with the code `object`; the arguments are, as far as the bits of
                // `number` say: globals, qualified name, defaults, keyword defaults, closure,

@@ -10,6 +10,7 @@
 #include "capture/bytecode/paths.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/frame.h"
+#include "capture/values/array.h"
 #include "capture/values/constant.h"
 #include "capture/values/iterators.h"
 #include "capture/values/number.h"
@@ -210,6 +211,11 @@ class Joining {
       add(first, second);
       return true;
     }
+    auto *const one = dynamic_cast<ArrayVariable*>(a), *const other =
+                                                           dynamic_cast<ArrayVariable*>(b);
+    if (one && other) {
+      return one->canJoin(capture_, *other) && canJoin(&one->tensor(), &other->tensor());
+    }
     if (areNumbers(a, b)) {
       if (a->type() != b->type()) return false;
       auto *const left = flags_.tensorOf(a), *const right = flags_.tensorOf(b);
@@ -243,6 +249,11 @@ class Joining {
     if (a == b) return a;
     if (auto* const first = dynamic_cast<TensorVariable*>(a)) {
       return resultOf(first, dynamic_cast<TensorVariable*>(b));
+    }
+    if (auto* const array = dynamic_cast<ArrayVariable*>(a)) {
+      Variable* const tensor = joined(&array->tensor(), &dynamic_cast<ArrayVariable*>(b)->tensor());
+      return capture_.make<ArrayVariable>(dynamic_cast<TensorVariable&>(*tensor),
+                                          Object::share(array->shadow()));
     }
     if (areNumbers(a, b)) {
       auto& result =

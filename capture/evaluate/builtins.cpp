@@ -9,6 +9,7 @@
 #include "capture/evaluate/frame.h"
 #include "capture/evaluate/handlers.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/values/array.h"
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
@@ -463,6 +464,7 @@ Variable* boolean(Capture& capture, const Arguments& given) {
 template <PyTypeObject* kType>
 Variable* numberOf(Capture& capture, const Arguments& given) {
   for (Variable* each : given.positional) {
+    if (TensorVariable* const element = tensorOfTruth(capture.use(each))) each = element;
     if (!capture.as<TensorVariable>(each)) continue;
     Variable* const found = argumentCount(given) == 1 ? numberIn(capture, each) : nullptr;
     const bool open = dynamic_cast<SizeVariable*>(found) || dynamic_cast<NumberVariable*>(found);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "capture/bytecode/instance.h"
+#include "capture/evaluate/arrays.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/checkpoints.h"
@@ -157,6 +158,7 @@ Variable* callBound(Capture& capture, Variable* self, PyObject* name, PyObject* 
                     const Arguments& given) {
   Arguments all{{self}, given.keywords};
   all.positional.insert(all.positional.end(), given.positional.begin(), given.positional.end());
+  if (Variable* found = callArrayFunction(capture, method, all)) return found;
   if (Variable* found = callBuiltin(capture, method, all)) return found;
   if (capture.world.calleeOf(method) != Callee::kUnknown) return callWorld(capture, method, all);
   for (Variable* each : given.positional) capture.use(each);

@@ -8,6 +8,8 @@
 #include "capture/bytecode/instance.h"
 #include "capture/compiled_call.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/guards/numpy.h"
+#include "capture/values/array.h"
 #include "capture/values/builtin.h"
 #include "capture/values/cached_function.h"
 #include "capture/values/class.h"
@@ -59,6 +61,7 @@ bool isPlainClass(PyTypeObject* type) {
 
 Capture::Capture(const World& world, const FrameRoots& roots, const SizeSettings& settings)
     : world(world), roots(roots), recording(world.record()), settings_(settings) {
+  if (settings.arrays_elsewhere) recording->preferOtherWorld();
   if (!settings.decided) guards.sizes().forbidDecided();
   if (settings.guesses) guards.sizes().allowGuesses();
   if (settings.asks_all) guards.sizes().askAll();
@@ -91,6 +94,10 @@ Variable* Capture::makeFor(Source* source, PyObject* object) {
     return make<ConstantVariable>(own(), false);
   }
   if (world.isTensor(object)) return make<TensorVariable>(own());
+  if (isArray(object)) return make<ArrayVariable>(own());
+  if (isArrayNumber(object)) return make<ConstantVariable>(own(), false);
+  if (isArrayDType(object)) return make<ConstantVariable>(own(), true);
+  if (isUniversalFunction(object)) return make<BuiltinVariable>(own());
   if (world.isConstant(object)) return make<ConstantVariable>(own(), true);
   if (PyTuple_Check(object) && (type == &PyTuple_Type || isPlainTuple(type))) {
     if (source || !isConstant(object)) return make<TupleVariable>(own(), type);
@@ -200,6 +207,7 @@ Variable* Capture::result(Object object) {
   }
   if (const auto size = recording->sizeOf(at)) return sizeVariable(*size);
   if (isConstant(at)) return make<ConstantVariable>(std::move(object), false);
+  if (isArrayNumber(at)) return make<ConstantVariable>(std::move(object), false);
   if (world.isConstant(at)) return make<ConstantVariable>(std::move(object), true);
   if (PyTuple_Check(at) || PyList_CheckExact(at)) {
     std::vector<Variable*> elements;
@@ -435,6 +443,22 @@ Object Capture::addInput(Source* source, PyObject* tensor) {
   kept_.push_back(fake);
   fakes_[fake.get()] = known_.at(tensor);
   return fake;
+}
+
+TensorVariable* Capture::addArray(Source* source, PyObject* array) {
+  const std::shared_ptr<const TensorGuard> guard = arrayGuard(array);
+  const Object tensor = recording->world().tensorOn(array);
+  InputSizes sizes{&guards.sizes(), {}, world.sizesOf(tensor.get()), true};
+  sizes.symbols.assign(sizes.examples.size(), -1);
+  guards.add(source, {Check::Kind::kTensor, {}, 0, guard});
+  guards.keep(source);
+  inputs_.push_back(source);
+  arrays_.insert(source);
+  Object fake = recording->addInput(tensor.get(), sizes);
+  kept_.push_back(fake);
+  auto* const made = make<TensorVariable>(fake, recording->typeOf(fake.get()));
+  made->used = true;
+  return fakes_[fake.get()] = made, made;
 }
 
 Object Capture::numberFor(const SizeExpression& expression) {

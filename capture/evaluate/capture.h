@@ -129,7 +129,11 @@ class Capture {
 
   // Returns the fake of a tensor that becomes an input of the graph.
   Object addInput(Source* source, PyObject* tensor);
+  // Returns the tensor on the memory of an array that becomes an input.
+  TensorVariable* addArray(Source* source, PyObject* array);
   const std::vector<Source*>& inputs() const { return inputs_; }
+  // Returns whether an input is an array of numpy.
+  bool isArrayInput(Source* source) const { return arrays_.count(source) != 0; }
   // Returns the sizes of the inputs in this call, with the texts of their sources.
   const std::vector<std::pair<std::string, std::vector<int64_t>>>& inputSizes() const {
     return input_sizes_;
@@ -228,6 +232,7 @@ class Capture {
   std::unordered_set<PyObject*> instance_dicts_;
   std::vector<Variable*> modified_;
   std::vector<Source*> inputs_;
+  std::unordered_set<Source*> arrays_;
   std::vector<Object> kept_;
   const SizeSettings& settings_;
   std::vector<std::pair<std::string, std::vector<int64_t>>> input_sizes_;

@@ -5,8 +5,10 @@
 #include <array>
 
 #include "capture/bytecode/instance.h"
+#include "capture/evaluate/arrays.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/guards/numpy.h"
 #include "capture/values/builtin.h"
 #include "capture/values/class.h"
 #include "capture/values/constant.h"
@@ -252,6 +254,8 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(left);
   capture.use(right);
   if (Variable* found = binaryOfSizes(capture, operation.name, left, right)) return found;
+  const std::string method = fmt::format("__{}{}__", operation.in_place ? "i" : "", operation.name);
+  if (Variable* found = operateOnArrays(capture, method.c_str(), {left, right})) return found;
   const bool open = isOpenOperand(left, right);
   if (!open && left->constant() && right->constant() && !PyType_Check(left->constant())) {
     return capture.concretely([&] {
@@ -264,9 +268,7 @@ Variable* binary(Capture& capture, int op, Variable* left, Variable* right) {
   }
   if (isTensor(left) || isTensor(right)) {
     const Object a = capture.argumentFor(left), b = capture.argumentFor(right);
-    const std::string special =
-        fmt::format("__{}{}__", operation.in_place ? "i" : "", operation.name);
-    return capture.computed(special.c_str(), {a.get(), b.get()});
+    return capture.computed(method.c_str(), {a.get(), b.get()});
   }
   if (!holdsSizes(left) && left->constant() && PyUnicode_Check(left->constant()) &&
       std::string_view(operation.name) == "mod") {
@@ -301,6 +303,7 @@ Variable* unary(Capture& capture, Unary op, Variable* operand) {
   const char* const method = op == Unary::kPositive   ? "__pos__"
                              : op == Unary::kNegative ? "__neg__"
                                                       : "__invert__";
+  if (Variable* found = operateOnArrays(capture, method, {operand})) return found;
 
   if (isTensor(operand)) {
     const Object fake = capture.objectFor(operand);
@@ -339,7 +342,7 @@ bool isSame(Capture& capture, Variable* left, Variable* right) {
     // Small ints and interned texts are one object; others may be or not.
     if (a == b) return true;
     if (Py_TYPE(a) != Py_TYPE(b)) return false;
-    if (isConstantType(Py_TYPE(a)) || PyTuple_Check(a)) {
+    if (isConstantType(Py_TYPE(a)) || PyTuple_Check(a) || isArrayNumber(a)) {
       const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
       if (equal < 0) PyErr_Clear();
       if (equal != 0) breakGraph("the identity of two equal constants");
@@ -457,6 +460,7 @@ Variable* compare(Capture& capture, int op, Variable* left, Variable* right) {
   capture.use(right);
   if (Variable* found = compareSizes(capture, op, left, right)) return found;
   if (Variable* found = compareNumbers(capture, op, left, right)) return found;
+  if (Variable* found = operateOnArrays(capture, kComparisons[op], {left, right})) return found;
   const bool open = isOpenOperand(left, right);
   if (!open && left->constant() && right->constant()) {
     if (PyTuple_Check(left->constant()) && holdsNan(left->constant()) &&

@@ -5,6 +5,7 @@
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/instructions.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/values/array.h"
 #include "capture/values/builtin.h"
 #include "capture/values/dict.h"
 #include "capture/values/function.h"
@@ -218,7 +219,8 @@ void jump(EvalFrame& f, uint32_t) {
 TensorVariable* tensorOnTop(EvalFrame& f) {
   Variable* const top = f.capture.use(f.peek(1));
   if (auto* const number = dynamic_cast<NumberVariable*>(top)) return &number->tensor();
-  auto* const tensor = dynamic_cast<TensorVariable*>(top);
+  TensorVariable* const in_array = tensorOfTruth(top);
+  auto* const tensor = in_array ? in_array : dynamic_cast<TensorVariable*>(top);
   return tensor && !f.capture.recording->constantOf(tensor->fake()) ? tensor : nullptr;
 }
 

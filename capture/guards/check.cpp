@@ -6,6 +6,7 @@
 
 #include "capture/bytecode/cached_call.h"
 #include "capture/bytecode/instance.h"
+#include "capture/guards/numpy.h"
 
 namespace wick::capture {
 namespace {
@@ -140,7 +141,7 @@ bool sameConstant(PyObject* a, PyObject* b) {
     }
     return equal.get() == Py_True && PyUnicode_Compare(left.get(), right.get()) == 0;
   }
-  return false;
+  return isSameArrayNumber(a, b);
 }
 
 int64_t abstractToken() {

@@ -13,6 +13,8 @@ struct GraphBreak {
   std::string place = {};
   // The step of the root frame that made the object in question, -1 if there is none.
   int64_t born = -1;
+  // Whether arrays would have to belong to the other library of tensors.
+  bool other_world = false;
 };
 
 // Thrown where a question about a number that elements decide has no answer for all its values.

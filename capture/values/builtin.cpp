@@ -4,6 +4,7 @@
 
 #include "capture/compiled_call.h"
 #include "capture/effects/builder.h"
+#include "capture/evaluate/arrays.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/opaque.h"
@@ -23,6 +24,7 @@ Variable* BuiltinVariable::ownAttribute(Capture& capture, PyObject* name) {
 Variable* BuiltinVariable::call(Capture& capture, const Arguments& given) {
   if (isAllowedInGraph(object.get())) return callOpaque(capture, object.get(), given);
   if (isCapturingQuestion(object.get())) return capture.constantBool(true);
+  if (Variable* found = callArrayFunction(capture, object.get(), given)) return found;
   if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
   if (capture.world.calleeOf(object.get()) != Callee::kUnknown) {
     return callWorld(capture, object.get(), given);

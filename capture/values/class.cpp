@@ -4,6 +4,7 @@
 
 #include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
+#include "capture/evaluate/arrays.h"
 #include "capture/evaluate/builtins.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
@@ -144,6 +145,7 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
 }
 
 Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
+  if (Variable* found = callArrayFunction(capture, object.get(), given)) return found;
   if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
   if (capture.world.isSizeType(classObject()) && given.keywords.empty() &&
       given.positional.size() <= 1) {

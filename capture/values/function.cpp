@@ -6,6 +6,7 @@
 
 #include "capture/bytecode/instance.h"
 #include "capture/effects/builder.h"
+#include "capture/evaluate/arrays.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/dispatch.h"
 #include "capture/evaluate/inline.h"
@@ -269,6 +270,11 @@ Variable* FunctionVariable::call(Capture& capture, const Arguments& given) {
     return callWorld(capture, object.get(), given);
   }
   if (Variable* found = callDispatch(capture, *this, given)) return found;
+  if (Variable* const found = object ? callArrayFunction(capture, object.get(), given) : nullptr) {
+    // Many functions of numpy share their code.
+    if (source) capture.guards.add(source, {Check::Kind::kIdentity, object, 0, {}});
+    return found;
+  }
   return inlineCall(capture, *this, given);
 }
 

@@ -3,6 +3,7 @@
 #include "capture/effects/builder.h"
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
+#include "capture/values/array.h"
 #include "capture/values/tensor.h"
 
 namespace wick::capture {
@@ -69,6 +70,7 @@ Variable* numberIn(Capture& capture, Variable* variable) {
 }
 
 Variable* truthIn(Capture& capture, Variable* variable) {
+  if (TensorVariable* const tensor = tensorOfTruth(variable)) variable = tensor;
   if (auto* const number = dynamic_cast<NumberVariable*>(variable)) {
     if (!number->isFloat()) return number;
     return asBool(capture, callMethod(capture, &number->tensor(), "bool"));
