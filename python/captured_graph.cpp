@@ -65,6 +65,28 @@ class Memory {
   std::optional<GeneratorState> generator_;
 };
 
+// Returns whether inputs share memory that the engine takes for several memories, as of tensors on one array.
+bool shareUnseenMemory(std::span<const Object> inputs) {
+  struct Range {
+    const Storage* memory;
+    uintptr_t begin, end;
+  };
+  std::vector<Range> ranges;
+  for (const Object& each : inputs) {
+    const Ref<Storage>& memory = tensorIn(each.get()).impl()->storage;
+    if (!memory || memory->bytes() == 0) continue;
+    const auto begin = reinterpret_cast<uintptr_t>(memory->data());
+    ranges.push_back({memory.get(), begin, begin + memory->bytes()});
+  }
+  std::ranges::sort(ranges, {}, &Range::begin);
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (ranges[k].memory != ranges[i].memory && ranges[i].begin < ranges[k].end) return true;
+    }
+  }
+  return false;
+}
+
 // A graph, whichever way it is run.
 class Captured : public capture::CapturedGraph {
  public:
@@ -72,6 +94,11 @@ class Captured : public capture::CapturedGraph {
 
   void run(std::span<const Object> inputs, std::vector<Object>& outputs,
            bool& touched) const override {
+    if (script_.writes && shareUnseenMemory(inputs)) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "an input that is written shares memory with another one");
+      throw capture::PythonError();
+    }
     const Memory memory(script_.impure, inputs);
     const bool grad_mode = gradEnabled();
     try {

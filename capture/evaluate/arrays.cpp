@@ -244,13 +244,17 @@ Variable* arrayOn(Capture& capture, TensorVariable& tensor, PyObject* function) 
   return capture.make<ArrayVariable>(tensor, shadow, std::move(view));
 }
 
-// Returns the tensor that a function makes of an array. `how` is "share", "copy", or "either" as torch.as_tensor does.
-Variable* tensorOf(Capture& capture, ArrayVariable& array, PyObject* lower, bool shares) {
+// Returns the tensor that a function makes of an array, on its memory or a copy.
+Variable* tensorOf(Capture& capture, ArrayVariable& array, PyObject* function, PyObject* lower,
+                   bool shares) {
+  if (shares && !array.isBorrowed()) return &array.lend();
   const Object library = libraryOf(capture);
   const Object made =
       capture.recording->callOpaque(lower, {library.get(), array.tensor().fake()}, nullptr);
-  if (shares) array.lend();
-  return capture.result(made);
+  if (!shares) return capture.result(made);
+  return capture.standFor(
+      made, capture.make<ArrayTensorVariable>(made, capture.recording->typeOf(made.get()), array,
+                                              Object::share(function)));
 }
 
 // Calls a function that makes a tensor of an array or the other way round; null for others.
@@ -289,7 +293,7 @@ Variable* convert(Capture& capture, PyObject* function, const Arguments& given) 
   capture.recording->enter(maker.get());
   capture.use(array);
   if (array->isNumber()) breakGraph(fmt::format("{}() of a number of numpy", nameOf(function)));
-  return tensorOf(capture, *array, lower, shares != 0);
+  return tensorOf(capture, *array, function, lower, shares != 0);
 }
 
 // Evaluates what implements a function of numpy that is written in Python: implement_array_function(implementation, function,

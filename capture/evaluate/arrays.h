@@ -8,7 +8,7 @@ namespace wick::capture {
 class ArrayVariable;
 
 // Calls a function of numpy's, or one that makes tensors of arrays and arrays of tensors; null for all others. Breaks the graph for
-// what has no exact counterpart among the operators of tensors.
+// calls that operators of tensors do not compute exactly.
 Variable* callArrayFunction(Capture& capture, PyObject* function, const Arguments& given);
 // Returns the result of a function of the module `operator` where one of the operands is an array or a number of numpy's; null
 // where none is.

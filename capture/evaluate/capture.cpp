@@ -220,6 +220,11 @@ Variable* Capture::result(Object object) {
   return pinned(at);
 }
 
+TensorVariable* Capture::standFor(Object fake, TensorVariable* variable) {
+  PyObject* const at = keep(std::move(fake));
+  return fakes_[at] = variable, variable;
+}
+
 Variable* Capture::computed(const char* function, const std::vector<PyObject*>& arguments) {
   return recorded(operatorFunction(function).get(), arguments);
 }
@@ -455,10 +460,9 @@ TensorVariable* Capture::addArray(Source* source, PyObject* array) {
   inputs_.push_back(source);
   arrays_.insert(source);
   Object fake = recording->addInput(tensor.get(), sizes);
-  kept_.push_back(fake);
   auto* const made = make<TensorVariable>(fake, recording->typeOf(fake.get()));
   made->used = true;
-  return fakes_[fake.get()] = made, made;
+  return standFor(std::move(fake), made);
 }
 
 Object Capture::numberFor(const SizeExpression& expression) {

@@ -78,6 +78,8 @@ class Capture {
   Variable* pinned(PyObject* object);
   // Returns the variable for a result of the recording.
   Variable* result(Object object);
+  // Makes a variable the one for a fake that a function has given; returns it.
+  TensorVariable* standFor(Object fake, TensorVariable* variable);
   // Keeps a fake as long as this; returns it.
   PyObject* keep(Object fake) {
     kept_.push_back(std::move(fake));

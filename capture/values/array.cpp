@@ -149,11 +149,19 @@ Variable* ArrayVariable::iterate(Capture& capture) {
 
 void ArrayVariable::checkWrite(Capture& capture) {
   ArrayVariable& owner = root();
-  if (owner.object || owner.view_.function) {
-    breakGraph("a write to an array whose memory others see");
-  }
+  if (isBorrowed()) breakGraph("a write to an array whose memory others see");
   if (owner.copied_) breakGraph("a write to an array whose elements were copied for a view");
   capture.changeInSide(owner);
+}
+
+TensorVariable& ArrayVariable::lend() {
+  if (view_.function || lent_) breakGraph("several tensors on the memory of an array");
+  lent_ = true;
+  return *tensor_;
+}
+
+int ArrayTensorVariable::build(Builder& builder) {
+  return builder.make(StepKind::kCall, {builder.constant(function_.get()), builder.build(&array_)});
 }
 
 int ArrayVariable::build(Builder& builder) {

@@ -4,11 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "capture/values/variable.h"
+#include "capture/values/tensor.h"
 
 namespace wick::capture {
-
-class TensorVariable;
 
 class ArrayVariable : public Variable {
  public:
@@ -56,8 +54,10 @@ class ArrayVariable : public Variable {
   bool canJoin(const Capture& capture, const ArrayVariable& other) const;
   // Breaks the graph unless the graph itself has made the memory and may write to it.
   void checkWrite(Capture& capture);
-  // Says that a tensor has the memory, too.
-  void lend() { root().lent_ = true; }
+  // Says that its tensor is one of the program, which has the memory too. Breaks the graph where there would be several.
+  TensorVariable& lend();
+  // Returns whether the memory was there before the recipe runs, or is a tensor's.
+  bool isBorrowed() { return root().object || root().view_.function; }
   // Says that elements were copied where numpy has a view.
   void noteCopy() { root().copied_ = true; }
 
@@ -69,6 +69,21 @@ class ArrayVariable : public Variable {
   Object shadow_;
   View view_;
   bool lent_ = false, copied_ = false;
+};
+
+// A tensor that the program has made on the memory of an array that stays: the recipe makes it in the same way.
+class ArrayTensorVariable : public TensorVariable {
+ public:
+  // `function` makes tensors of arrays; `fake` is one on the memory of the array's own.
+  ArrayTensorVariable(Object fake, PyTypeObject* type, ArrayVariable& array, Object function)
+      : TensorVariable(std::move(fake), type), array_(array), function_(std::move(function)) {
+    used = true;
+  }
+  int build(Builder& builder) override;
+
+ private:
+  ArrayVariable& array_;
+  const Object function_;
 };
 
 // Returns the tensor of an array with one element or of a number, whose truth is that of the element; null for others.

@@ -26,12 +26,13 @@ ITERATOR_MODULES = ("builtins", "itertools", "_collections")
 
 
 class Values:
-    """The elements of a tensor, copied."""
+    """The elements of a tensor or of an array of numpy, copied."""
 
     def __init__(self, tensor):
-        plain = tensor.detach()
-        self.dtype = str(plain.dtype)
-        self.numbers = plain.cpu().contiguous().reshape(-1).tolist()
+        self.dtype = str(tensor.dtype)
+        if hasattr(tensor, "detach"):
+            tensor = tensor.detach().cpu().contiguous()
+        self.numbers = tensor.reshape(-1).tolist()
 
     def __repr__(self):
         shown = ", ".join(repr(number) for number in self.numbers[:8])
@@ -56,7 +57,7 @@ def same_number(a, b, tolerance):
     """Tells whether two numbers have the same bits, or differ by little. All NaNs are equal."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, (bool, int)):
+    if isinstance(a, (bool, int, str)):
         return a == b
     for x, y in zip(parts_of(a), parts_of(b)):
         if x != x or y != y:
@@ -136,6 +137,8 @@ class Describer:
             self.add(path, Number(value))
         elif isinstance(value, self.tensor_class):
             self.tensor(path, value)
+        elif kind.__module__ == "numpy" and hasattr(value, "__array_interface__"):
+            self.array(path, value)
         elif isinstance(value, type):
             self.class_(path, value)
         elif isinstance(value, enum.Enum):
@@ -331,3 +334,22 @@ class Describer:
             self.describe(path + ".grad", value.grad)
         for name, attribute in getattr(value, "__dict__", {}).items():
             self.describe(f"{path}.{name}", attribute)
+
+    def array(self, path, value):
+        """Describes an array or a number of numpy."""
+        is_number = not hasattr(value, "__setitem__")
+        if not is_number and self.met(path, value):
+            return
+        self.add(path, ("of numpy", type_name(type(value)), value.dtype.char, tuple(value.shape)))
+        self.add(path, Values(value))
+        if is_number:
+            return
+        self.add(path + ".strides", tuple(s for s, n in zip(value.strides, value.shape) if n > 1))
+        self.add(path + ".flags", (value.flags.writeable, value.flags.owndata, value.base is None))
+        if value.size:
+            root = value
+            while hasattr(root.base, "__array_interface__"):
+                root = root.base
+            address = value.__array_interface__["data"][0]
+            number, first = self.memory.setdefault(root.__array_interface__["data"][0], (len(self.memory), address))
+            self.add(path + ".memory", (number, address - first))

@@ -7,7 +7,7 @@ import numpy as np
 
 from .elements import (clip_rule, common, dot_rule, einsum_rule, elementwise, in_place, logical, matmul_rule,
                        one_by_one, operator_power_rule, outer_rule, own_dtype, position, power_rule, reduction,
-                       round_rule, running, sign, sort_rule, variance_rule, where_rule)
+                       remainder, round_rule, running, sign, sort_rule, variance_rule, where_rule)
 from .moves import (astype_rule, concatenate, copy_rule, created, difference_rule, getitem_rule, horizontally, joining,
                     no_rule, number_rule, of_dtypes, repeat_rule, roll_rule, setitem_rule, stack, take_rule, tile_rule,
                     trace_rule, vertically, viewing)
@@ -48,10 +48,9 @@ def _add_elementwise(rules):
     rules[np.invert] = elementwise(lambda torch, x: ~x, 1)
     for function, name in {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin",
                            np.arctan2: "atan2", np.hypot: "hypot", np.logaddexp: "logaddexp",
-                           np.floor_divide: "floor_divide", np.remainder: "remainder",
-                           np.copysign: "copysign"}.items():
+                           np.floor_divide: "floor_divide", np.copysign: "copysign"}.items():
         rules[function] = elementwise(named(name), 2)
-    rules[np.power] = power_rule
+    rules[np.remainder], rules[np.power] = elementwise(remainder, 2), power_rule
     rules[np.logical_and] = logical(operator.and_)
     rules[np.logical_or] = logical(operator.or_)
     rules[np.logical_xor] = logical(operator.xor)

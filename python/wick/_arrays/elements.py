@@ -43,6 +43,12 @@ def sign(torch, x):
     return torch.where(torch.isnan(x), x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
 
 
+def remainder(torch, x, y):
+    made = torch.remainder(x, y)
+    # A zero has the sign of the divisor.
+    return torch.where(made == 0, torch.copysign(torch.zeros_like(made), y), made) if made.is_floating_point() else made
+
+
 def power(torch, x, y):
     return torch.pow(x, y)
 
@@ -267,6 +273,10 @@ def clip_rule(call):
         raise Refused("these arguments")
     result = call.ask()
     limits = [each for each in (low, high) if each is not None]
+    for each in limits:
+        # Limits that are NaN are ignored where they have no dimensions.
+        if isinstance(each, Array) and not each.shadow.ndim or not isinstance(each, Array) and np.isnan(each).any():
+            raise Refused("a limit that may be NaN")
     operands = Operands([given["a"], *limits], result.dtype)
 
     def lower(torch, *tensors):

@@ -72,7 +72,7 @@ def view_lowering(base, result):
 
 
 def view_results(call, array, results, copies):
-    """The lowering and the results for views of one array; `copies` makes those that are none."""
+    """The lowering and the results for views of one array; `copies` makes the others."""
     functions, described = [], []
     for result in results:
         if result is array.shadow:

@@ -88,7 +88,7 @@ class Call:
         self.arrays = arrays_in((args, kwargs))
 
     def ask(self, function=None, args=None):
-        """What a function gives for the shadows of the call's arguments."""
+        """The result of a function for the shadows of the call's arguments."""
         function = function or self.function
         args, kwargs = (self.args, self.kwargs) if args is None else (args, {})
         with np.errstate(all="ignore"):
