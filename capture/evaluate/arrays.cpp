@@ -22,7 +22,7 @@ constexpr int kMaxNesting = 50;
 
 // The module wick._arrays, which knows numpy's functions.
 struct Rules {
-  Object all, of_python, conversions, plan, like, stand_in;
+  Object all, of_python, conversions, plan, like, order, stand_in;
 };
 
 const Rules& rules() {
@@ -31,8 +31,8 @@ const Rules& rules() {
     const auto part = [&](const char* name) {
       return Object::checked(PyObject_GetAttrString(module.get(), name));
     };
-    return Rules{part("RULES"), part("OF_PYTHON"), part("conversion_of"),
-                 part("plan"),  part("like"),      part("Array")};
+    return Rules{part("RULES"), part("OF_PYTHON"), part("conversion_of"), part("plan"),
+                 part("like"),  part("order_of"),  part("Array")};
   }());
   return known;
 }
@@ -292,6 +292,12 @@ Variable* convert(Capture& capture, PyObject* function, const Arguments& given) 
   const Object maker = Object::checked(PyObject_GetAttrString(library, "tensor"));
   capture.recording->enter(maker.get());
   capture.use(array);
+  const Object strides = Object::checked(PyObject_GetAttrString(array->shadow(), "strides"));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(strides.get()); ++i) {
+    if (PyLong_AsLong(PyTuple_GET_ITEM(strides.get(), i)) < 0) {
+      breakGraph("a tensor of an array with a negative stride");
+    }
+  }
   if (array->isNumber()) breakGraph(fmt::format("{}() of a number of numpy", nameOf(function)));
   return tensorOf(capture, *array, function, lower, shares != 0);
 }
@@ -331,6 +337,12 @@ Object shadowOf(PyObject* array) {
   Object made = Object::own(PyObject_CallOneArg(rules().like.get(), array));
   if (!made) breakByError("an array");
   return made;
+}
+
+Object orderOf(PyObject* shadow) {
+  Object order = Object::own(PyObject_CallOneArg(rules().order.get(), shadow));
+  if (!order) breakByError("an array that is made");
+  return order;
 }
 
 Variable* callArrayFunction(Capture& capture, PyObject* function, const Arguments& given) {

@@ -13,6 +13,8 @@ Variable* callArrayFunction(Capture& capture, PyObject* function, const Argument
 // Returns the result of a function of the module `operator` where one of the operands is an array or a number of numpy's; null
 // where none is.
 Variable* operateOnArrays(Capture& capture, const char* name, std::vector<Variable*> operands);
+// Returns the order in which numpy.array has to copy elements for an array like the shadow. Breaks the graph where there is none.
+Object orderOf(PyObject* shadow);
 // Returns an object of numpy with dtype, sizes and strides of the array.
 Object shadowOf(PyObject* array);
 

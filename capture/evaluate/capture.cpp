@@ -452,7 +452,14 @@ Object Capture::addInput(Source* source, PyObject* tensor) {
 
 TensorVariable* Capture::addArray(Source* source, PyObject* array) {
   const std::shared_ptr<const TensorGuard> guard = arrayGuard(array);
-  const Object tensor = recording->world().tensorOn(array);
+  Object tensor;
+  try {
+    tensor = recording->world().tensorOn(array);
+  } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw;
+    PyErr_Clear();
+    breakGraph("an array on whose memory there is no tensor");
+  }
   InputSizes sizes{&guards.sizes(), {}, world.sizesOf(tensor.get()), true};
   sizes.symbols.assign(sizes.examples.size(), -1);
   guards.add(source, {Check::Kind::kTensor, {}, 0, guard});

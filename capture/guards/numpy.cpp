@@ -108,13 +108,25 @@ bool ignoresErrors() {
   return (mask & kMoreThanWarnings) == 0;
 }
 
+// Returns the strides of an array. Its buffer has others where a dimension has one element, or none.
+std::vector<Py_ssize_t> stridesOf(PyObject* array) {
+  const Object strides = Object::own(attributeOf(array, "strides"));
+  std::vector<Py_ssize_t> found;
+  if (!strides || !PyTuple_CheckExact(strides.get())) return found;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(strides.get()); ++i) {
+    found.push_back(PyLong_AsSsize_t(PyTuple_GET_ITEM(strides.get(), i)));
+  }
+  return found;
+}
+
 class ArrayGuard : public TensorGuard {
  public:
-  explicit ArrayGuard(const Buffer& buffer)
+  ArrayGuard(const Buffer& buffer, std::vector<Py_ssize_t> strides)
       : format_(buffer.format()),
         sizes_(buffer->shape, buffer->shape + buffer->ndim),
-        strides_(buffer->strides, buffer->strides + buffer->ndim),
-        readonly_(buffer->readonly != 0) {}
+        strides_(std::move(strides)),
+        readonly_(buffer->readonly != 0),
+        asks_strides_(std::ranges::any_of(sizes_, [](Py_ssize_t size) { return size < 2; })) {}
 
   bool matches(PyObject* object) const override {
     if (!isArray(object)) return false;
@@ -122,8 +134,9 @@ class ArrayGuard : public TensorGuard {
     return buffer && buffer.format() == format_ && (buffer->readonly != 0) == readonly_ &&
            buffer->ndim == static_cast<int>(sizes_.size()) &&
            std::equal(sizes_.begin(), sizes_.end(), buffer->shape) &&
-           std::equal(strides_.begin(), strides_.end(), buffer->strides) && isAligned(buffer) &&
-           ignoresErrors();
+           (asks_strides_ ? stridesOf(object) == strides_
+                          : std::equal(strides_.begin(), strides_.end(), buffer->strides)) &&
+           isAligned(buffer) && ignoresErrors();
   }
   std::string text() const override {
     std::string sizes;
@@ -138,7 +151,7 @@ class ArrayGuard : public TensorGuard {
  private:
   std::string format_;
   std::vector<Py_ssize_t> sizes_, strides_;
-  bool readonly_;
+  bool readonly_, asks_strides_;
 };
 
 }  // namespace
@@ -197,12 +210,13 @@ std::shared_ptr<const TensorGuard> arrayGuard(PyObject* array) {
     throw GraphBreak{"an array of a dtype that tensors do not have"};
   }
   if (!ignoresErrors()) throw GraphBreak{"numpy reports errors of floating point"};
-  for (int i = 0; i < buffer->ndim; ++i) {
-    if (buffer->strides[i] < 0) throw GraphBreak{"an array with a negative stride"};
-    if (buffer->strides[i] % buffer->itemsize != 0) throw GraphBreak{"an array with odd strides"};
+  std::vector<Py_ssize_t> strides = stridesOf(array);
+  for (const Py_ssize_t each : strides) {
+    if (each < 0) throw GraphBreak{"an array with a negative stride"};
+    if (each % buffer->itemsize != 0) throw GraphBreak{"an array with odd strides"};
   }
   if (!isAligned(buffer)) throw GraphBreak{"an array that is not aligned"};
-  return std::make_shared<ArrayGuard>(buffer);
+  return std::make_shared<ArrayGuard>(buffer, std::move(strides));
 }
 
 }  // namespace wick::capture

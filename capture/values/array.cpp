@@ -181,8 +181,14 @@ int ArrayVariable::build(Builder& builder) {
   const Object lent = attribute(reinterpret_cast<PyObject*>(tensor_->type()), "numpy");
   const int array = builder.make(StepKind::kCall,
                                  {builder.constant(lent.get()), builder.output(tensor_->fake())});
-  const int made =
-      isNumber() ? array : builder.make(StepKind::kCall, {builder.constant(copy), array});
+  int made = array;
+  if (!isNumber()) {
+    static PyObject* const names = Py_BuildValue("(s)", "order");
+    const Object order = orderOf(shadow_.get());
+    made = builder.make(StepKind::kCall,
+                        {builder.constant(copy), array, builder.constant(order.get())},
+                        Object::share(names));
+  }
   if (!isNumber() && ownsMemory()) return made;
   // A number, or an array that numpy makes as a view of a copy.
   const Object key = isNumber() ? Object::checked(PyTuple_New(0)) : Object::share(Py_Ellipsis);

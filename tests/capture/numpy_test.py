@@ -2,6 +2,8 @@
 
 import re
 import unittest
+import warnings
+from random import Random
 
 try:
     import numpy as np
@@ -504,6 +506,41 @@ f * f.astype(np.float64).sum()
 """.strip().splitlines()
 
 
+# Statements on an array P, another one Q, and a tensor T, for random functions.
+COMPUTED = """P * 2|P + 1.5|P - Q.sum()|np.maximum(P, 0)|P.copy()|np.abs(P)|P.astype(np.float32)|P.astype(P.dtype, copy=False)
+np.zeros_like(P)|np.where(P > 0, P, -1)|np.concatenate([P, P])|np.stack([P, P * 2])|P / 3|-P|np.array(P)|np.asarray(P)|P > 0
+P + P.mean(axis=0)|P[1:]|P[::2]|P[::-1]|P[..., 0]|P[..., 1:3]|P.T|P[0]|P.reshape(-1)|P.ravel()|P[None]|P[..., ::-1]
+np.squeeze(P)|np.expand_dims(P, 0)|np.swapaxes(P, 0, -1)|P.reshape(2, -1)|np.flip(P)|np.broadcast_to(P, (2,) + P.shape)
+P[:1]|np.split(P, 2)[1]|np.moveaxis(P, 0, -1)|T.numpy()""".replace("\n", "|").split("|")
+WRITTEN = """P[0] = 3|P[1:] += 1|P *= 2|P[..., 0] = 5|P -= 1|P[...] = Q[...]|P[P > 1] = 0|P[-1] = P[0]|P[::2] = 1|P += Q
+P[1:] = P[:-1]|T.add_(1)|T[0] = 2""".replace("\n", "|").split("|")
+TENSORS = "t.from_numpy(P)|t.as_tensor(P)|t.tensor(P)|T * 2|T[1:]|T.reshape(-1)|T.clone()".split("|")
+
+
+def random_body(random):
+    """The body of a function of arrays a, f, i, r, s and a tensor x, which returns most of its variables."""
+    names, tensors, lines = ["a", "f", "i", "r", "s"], ["x"], []
+
+    def filled(statements):
+        text = random.choice(statements)
+        for letter, known in (("P", names), ("Q", names), ("T", tensors)):
+            text = re.sub(rf"(?<!\.)\b{letter}\b", random.choice(known[-6:]), text)
+        return text
+
+    for number in range(random.randint(2, 8)):
+        kind = random.random()
+        if kind < 0.2:
+            lines.append(filled(WRITTEN))
+        elif kind < 0.35:
+            lines.append(f"v{number} = {filled(TENSORS)}")
+            tensors.append(f"v{number}")
+        else:
+            lines.append(f"v{number} = {filled(COMPUTED)}")
+            names.append(f"v{number}")
+    returned = [name for name in names + tensors if random.random() < 0.7]
+    return "\n".join(lines) + f"\nreturn [{', '.join(returned)}]"
+
+
 def arrays():
     random = np.random.RandomState(3)
     a, b = random.randn(4, 5), random.randn(4, 5)
@@ -555,7 +592,8 @@ class Facts:
         if isinstance(value, np.generic):
             return "number", type(value), value.dtype.char
         if hasattr(value, "numpy"):
-            return "tensor", type(value), str(value.dtype), tuple(value.shape), tuple(value.stride())
+            return "tensor", type(value), str(value.dtype), tuple(value.shape), \
+                tuple(s for s, n in zip(value.stride(), value.shape) if n > 1)
         return value
 
 
@@ -583,6 +621,7 @@ def difference(expected, found, tolerance=0.0):
 class NumpyTest(unittest.TestCase):
     def setUp(self):
         np.seterr(all="ignore")
+        warnings.simplefilter("ignore")
 
     def check(self, body, given, graphs=1):
         names = list(given)
@@ -618,6 +657,29 @@ class NumpyTest(unittest.TestCase):
             for each in CONVERSIONS:
                 with self.subTest(each, library=library.__name__):
                     self.check("return " + each, given)
+
+    def outcome(self, function, given):
+        """The facts about a call, its result, and the arguments afterwards."""
+        args = arrays_again(given)
+        try:
+            result = function(*args)
+        except Exception as error:
+            return type(error), None, args
+        return Facts(dict(zip(given, args))).of(result), result, args
+
+    def test_random_functions(self):
+        random = Random(7)
+        for library in libraries():
+            given = {name: array for name, array in arrays().items() if name in "afirs"}
+            given |= {"x": library.ones(4, 5) / 3, "t": library}
+            for number in range(150):
+                body = random_body(random)
+                with self.subTest(number, body=body, library=library.__name__):
+                    plain, compiled = function_of(body, given), wick.compile(function_of(body, given))
+                    for _ in range(3):
+                        expected, found = self.outcome(plain, given), self.outcome(compiled, given)
+                        self.assertEqual(expected[0], found[0])
+                        self.assertIsNone(difference(expected[1:], found[1:], 1e-5))
 
     def test_breaks(self):
         given = arrays()

@@ -11,7 +11,7 @@ from .elements import (clip_rule, common, dot_rule, einsum_rule, elementwise, in
 from .moves import (astype_rule, concatenate, copy_rule, created, difference_rule, getitem_rule, horizontally, joining,
                     no_rule, number_rule, of_dtypes, repeat_rule, roll_rule, setitem_rule, stack, take_rule, tile_rule,
                     trace_rule, vertically, viewing)
-from .plans import DTYPES, Array, Call, constant_plan, like, truth
+from .plans import DTYPES, Array, Call, constant_plan, like, order_of, truth
 
 FLOAT_FUNCTIONS = """
 exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan arcsin:asin arccos:acos arctan:atan sinh cosh tanh

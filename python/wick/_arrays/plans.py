@@ -50,6 +50,15 @@ def like(array, strides=None, dtype=None):
     return made
 
 
+def order_of(shadow):
+    """The order in which numpy.array copies a tensor's elements to an array with the shadow's strides."""
+    order = "C" if shadow.flags.c_contiguous else "F" if shadow.flags.f_contiguous else "K"
+    usual = np.empty(shadow.shape, shadow.dtype, order).strides
+    if 1 in shadow.shape and (order == "K" or usual != shadow.strides):
+        raise Refused("strides of dimensions of one element that a copy does not have")
+    return order
+
+
 def mapped(value, f):
     """A value with f of each Array in it."""
     if isinstance(value, Array):
