@@ -72,7 +72,7 @@ struct InputSizes {
   std::vector<int> symbols;       // of each dimension; -1: a constant of the entry
   std::vector<int64_t> examples;  // the fake's
 
-  bool is_array = false;  // an array of numpy, whose memory the graph must not write to
+  bool is_array = false;  // an array of numpy, which operators on tensors must not write to
 
   bool isOpen(size_t dim) const { return dim < symbols.size() && symbols[dim] >= 0; }
   bool areAllClosed() const {
@@ -91,6 +91,8 @@ class Recording {
   virtual const World& world() const = 0;
   // Tells that arrays of numpy are computed with, which may belong to either library: see world().
   virtual void enterArrays() {}
+  // Says that the next operators are those of arrays, which may write to their memory, or that they are not.
+  virtual void setWritesArrays(bool /*on*/) {}
   // Says that arrays belong to the other library than they did in a recording that ended because of that.
   virtual void preferOtherWorld() {}
   // Tells that a function of a library is called: see world().

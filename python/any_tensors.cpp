@@ -50,6 +50,7 @@ class AnyRecording : public Recording {
   void enterArrays() override {
     if (!inner_) choose(prefers_foreign_ ? *foreign() : *ownTensors(), true);
   }
+  void setWritesArrays(bool on) override { inner().setWritesArrays(on); }
   void preferOtherWorld() override { prefers_foreign_ = foreign() != nullptr; }
   void enter(PyObject* function) override {
     if (const World* const world = worldOfFunction(function)) choose(*world);

@@ -610,15 +610,16 @@ void FakeRecording::addFake(PyObject* fake, const capture::InputSizes& sizes) {
   const Tensor& tensor = tensorIn(fake);
   tracer_.addInput(fmt::format("x{}", memories_.size()), IValue(tensor));
   const Ref<Storage>& memory = tensor.impl()->storage;
-  if (sizes.is_array) arrays_.push_back(memories_.size());
+  if (sizes.is_array) arrays_.emplace_back(memories_.size(), memory->version());
   memories_.emplace_back(memory, memory->version());
   sizes_.addInput(tracer_.find(tensor), tensor, sizes);
 }
 
-void FakeRecording::checkArrays() const {
-  for (const size_t each : arrays_) {
-    const auto& [memory, version] = memories_[each];
-    if (memory->version() != version) breakGraph("a write to an array that was there before");
+void FakeRecording::checkArrays() {
+  for (auto& [index, version] : arrays_) {
+    const uint32_t now = memories_[index].first->version();
+    if (now != version && !writes_arrays_) breakGraph("a tensor writes to the memory of an array");
+    version = now;
   }
 }
 

@@ -118,6 +118,7 @@ class FakeRecording : public capture::Recording {
   void setGradMode(bool on) override;
   int64_t autocast() const override { return autocastMode().packed(); }
   bool isAutocastOn() const override { return autocastMode().any(); }
+  void setWritesArrays(bool on) override { writes_arrays_ = on; }
   capture::Object callAutocast(PyObject* function,
                                const std::vector<PyObject*>& arguments) override;
   bool asksAutocast() const override { return asks_autocast_ || initial_autocast_.any(); }
@@ -155,8 +156,8 @@ class FakeRecording : public capture::Recording {
   template <class F>
   capture::Object recorded(const std::string& what, const std::vector<PyObject*>& arguments,
                            bool reads_sizes, F&& f);
-  // Breaks the graph if the memory of an array was written to.
-  void checkArrays() const;
+  // Breaks the graph if an operator on tensors has written to the memory of an array.
+  void checkArrays();
   capture::Object faked(capture::Object object, const std::string& what, int depth);
   capture::Object cloneOf(const Tensor& tensor);
   std::shared_ptr<const Guesses> guessesIn(std::vector<IValue>& outputs) const;
@@ -172,8 +173,9 @@ class FakeRecording : public capture::Recording {
   std::vector<std::pair<Tensor, bool>> expected_;
   // The memory of each input, and how often it was written before.
   std::vector<std::pair<Ref<Storage>, uint32_t>> memories_;
-  std::vector<size_t>
-      arrays_;  // those that are arrays of numpy, which share memory in ways that nobody follows
+  // The arrays of numpy among them, by index, and how often they have been written. Nobody counts what numpy writes.
+  std::vector<std::pair<size_t, uint32_t>> arrays_;
+  bool writes_arrays_ = false;
 };
 
 // Returns the name of a function, for reasons. Keeps the exception that is set.

@@ -148,11 +148,20 @@ class ArrayCall {
     if (!plan) breakByError("numpy." + nameOf(function_.get()));
     PyObject *lower = nullptr, *inputs = nullptr, *results = nullptr, *container = nullptr,
              *written = nullptr;
-    if (!PyArg_ParseTuple(plan.get(), "OOOOO", &lower, &inputs, &results, &container, &written)) {
+    int may_fail = 0;
+    if (!PyArg_ParseTuple(plan.get(), "OOOOOp", &lower, &inputs, &results, &container, &written,
+                          &may_fail)) {
       throw PythonError();
     }
-    if (ArrayVariable* const array = stand_ins_.arrayOf(written)) array->checkWrite(capture_);
-    if (lower != Py_None) compute(lower, inputs);
+    ArrayVariable* const array = stand_ins_.arrayOf(written);
+    const bool writes = array && array->checkWrite(capture_);
+    // Memory that is written stays so when the graph fails.
+    capture_.arrays_written |= writes;
+    capture_.arrays_may_fail |= may_fail != 0;
+    if (capture_.arrays_written && capture_.arrays_may_fail) {
+      breakGraph("a write to an array of the program, and subscripts that may be out of range");
+    }
+    if (lower != Py_None) compute(lower, inputs, writes);
     std::vector<Variable*> made;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) {
       made.push_back(resultOf(PyList_GET_ITEM(results, i), container == Py_None ? -1 : i));
@@ -174,7 +183,7 @@ class ArrayCall {
   }
 
   // Records the operators, whose results are the next tensors.
-  void compute(PyObject* lower, PyObject* inputs) {
+  void compute(PyObject* lower, PyObject* inputs, bool writes) {
     if (capture_.recording->isAutocastOn()) breakGraph("arrays of numpy within autocast");
     const Object library = libraryOf(capture_);
     std::vector<PyObject*> arguments{library.get()};
@@ -188,7 +197,9 @@ class ArrayCall {
       const Object maker = Object::checked(PyObject_GetAttrString(library.get(), "tensor"));
       arguments.push_back(capture_.keep(capture_.recording->call(maker.get(), {each}, nullptr)));
     }
+    if (writes) capture_.recording->setWritesArrays(true);
     const Object made = capture_.recording->callOpaque(lower, arguments, nullptr);
+    if (writes) capture_.recording->setWritesArrays(false);
     if (!PyTuple_Check(made.get())) breakGraph("a rule for arrays gives no tuple");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(made.get()); ++i) {
       auto* const tensor = dynamic_cast<TensorVariable*>(
@@ -252,6 +263,7 @@ Variable* tensorOf(Capture& capture, ArrayVariable& array, PyObject* function, P
   const Object made =
       capture.recording->callOpaque(lower, {library.get(), array.tensor().fake()}, nullptr);
   if (!shares) return capture.result(made);
+  array.noteTensor();
   return capture.standFor(
       made, capture.make<ArrayTensorVariable>(made, capture.recording->typeOf(made.get()), array,
                                               Object::share(function)));

@@ -175,6 +175,9 @@ class Capture {
   int depth = 0;          // of inlined calls
   int64_t root_step = 0;  // the step of the root frame
 
+  // Whether the graph writes to arrays of numpy that were there before, and whether its operators on arrays may fail.
+  bool arrays_written = false, arrays_may_fail = false;
+
   // ---- the state of the thread of the program ----
 
   EvalFrame* frame = nullptr;   // the innermost one

@@ -147,11 +147,15 @@ Variable* ArrayVariable::iterate(Capture& capture) {
   return capture.make<ListVariable>(std::move(elements))->iterate(capture);
 }
 
-void ArrayVariable::checkWrite(Capture& capture) {
+bool ArrayVariable::checkWrite(Capture& capture) {
   ArrayVariable& owner = root();
-  if (isBorrowed()) breakGraph("a write to an array whose memory others see");
+  // Backward passes would notice a write that they do not notice in plain Python.
+  if (owner.view_.function || (owner.object && owner.lent_)) {
+    breakGraph("a write to an array on the memory of a tensor");
+  }
   if (owner.copied_) breakGraph("a write to an array whose elements were copied for a view");
   capture.changeInSide(owner);
+  return static_cast<bool>(owner.object);
 }
 
 TensorVariable& ArrayVariable::lend() {

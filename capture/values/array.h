@@ -52,10 +52,12 @@ class ArrayVariable : public Variable {
   bool isNumber() const;
   // Returns whether a branch may decide between two of them that differ in their elements alone.
   bool canJoin(const Capture& capture, const ArrayVariable& other) const;
-  // Breaks the graph unless the graph itself has made the memory and may write to it.
-  void checkWrite(Capture& capture);
+  // Breaks the graph unless it may write to the memory. Returns whether that was there before.
+  bool checkWrite(Capture& capture);
   // Says that its tensor is one of the program, which has the memory too. Breaks the graph where there would be several.
   TensorVariable& lend();
+  // Says that the recipe makes a tensor on its memory.
+  void noteTensor() { root().lent_ = true; }
   // Returns whether the memory was there before the recipe runs, or is a tensor's.
   bool isBorrowed() { return root().object || root().view_.function; }
   // Says that elements were copied where numpy has a view.

@@ -451,6 +451,14 @@ if (a > -1000).all(): y = a + 1\nelse: y = a - 1\nreturn y + 2
 return a.sum() if m.any() else a.mean()
 def norm(v): return np.sqrt((v ** 2).sum())\nreturn a / norm(a)
 return (lambda v: v.max() - v.min())(a)
+a += 1; return a * 2
+a[0] = 5; v = a[1:]; v *= 2; return a.sum(), v
+b[:] = a; b -= f; return b, a
+i //= 2; i[0] = i[1]; return i
+r[1] = 0; r += r[0]; return r.T
+s[:, 1:] = f[:, 1:]; return s
+f[f < 0] = 0; return f, f.sum(axis=0)
+z += 1; return z
 """.strip().splitlines()
 
 # Conversions between arrays and tensors, with t as a module of tensors and x as a tensor of it.

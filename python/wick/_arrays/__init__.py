@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 
-from .elements import (clip_rule, common, dot_rule, einsum_rule, elementwise, in_place, logical, matmul_rule,
-                       one_by_one, operator_power_rule, outer_rule, own_dtype, position, power_rule, reduction,
+from .elements import (clip_rule, common, dot_rule, einsum_rule, elementwise, floor_divide, in_place, logical,
+                       matmul_rule, one_by_one, operator_power_rule, outer_rule, own_dtype, position, power_rule, reduction,
                        remainder, round_rule, running, sign, sort_rule, variance_rule, where_rule)
 from .moves import (astype_rule, concatenate, copy_rule, created, difference_rule, getitem_rule, horizontally, joining,
                     no_rule, number_rule, of_dtypes, repeat_rule, roll_rule, setitem_rule, stack, take_rule, tile_rule,
@@ -48,8 +48,9 @@ def _add_elementwise(rules):
     rules[np.invert] = elementwise(lambda torch, x: ~x, 1)
     for function, name in {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin",
                            np.arctan2: "atan2", np.hypot: "hypot", np.logaddexp: "logaddexp",
-                           np.floor_divide: "floor_divide", np.copysign: "copysign"}.items():
+                           np.copysign: "copysign"}.items():
         rules[function] = elementwise(named(name), 2)
+    rules[np.floor_divide] = elementwise(floor_divide, 2)
     rules[np.remainder], rules[np.power] = elementwise(remainder, 2), power_rule
     rules[np.logical_and] = logical(operator.and_)
     rules[np.logical_or] = logical(operator.or_)
@@ -150,13 +151,15 @@ OF_PYTHON = _of_python()
 
 
 def plan(function, args, kwargs):
-    """The plan for a call, whose arguments hold stand-ins for arrays. Raises an error where there is none."""
+    """The plan for a call, whose arguments hold stand-ins for arrays, and whether elements may make its operators fail.
+    Raises an error where there is no plan."""
     rule = RULES.get(function) or OF_PYTHON[function]
     call = Call(function, args, kwargs)
     if call.arrays:
-        return rule(call)
+        may_fail = rule in (getitem_rule, take_rule) and len(call.arrays) > 1
+        return *rule(call), may_fail
     result = call.ask()
-    return constant_plan(np.zeros_like(result) if function in (np.empty, np.empty_like) else result)
+    return *constant_plan(np.zeros_like(result) if function in (np.empty, np.empty_like) else result), False
 
 
 # ---- arrays and tensors ----

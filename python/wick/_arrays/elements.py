@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from .plans import (Array, Call, Operands, Refused, arrays_in, bound, computed, dtype_name, mapped, operand_list,
-                    refuse_inner, to, truth)
+                    refuse_inner, refuse_overlap, to, truth)
 
 
 def elementwise(compute, count, dtype_of=None, numbers=False):
@@ -44,9 +44,22 @@ def sign(torch, x):
 
 
 def remainder(torch, x, y):
+    if not x.is_floating_point():
+        return divided(torch, torch.remainder, x, y)
     made = torch.remainder(x, y)
     # A zero has the sign of the divisor.
-    return torch.where(made == 0, torch.copysign(torch.zeros_like(made), y), made) if made.is_floating_point() else made
+    return torch.where(made == 0, torch.copysign(torch.zeros_like(made), y), made)
+
+
+def floor_divide(torch, x, y):
+    return torch.floor_divide(x, y) if x.is_floating_point() else divided(torch, torch.floor_divide, x, y)
+
+
+def divided(torch, function, x, y):
+    """The quotient or the rest of integers: 0 for a divisor of 0, which is an error of tensors."""
+    none = y == 0
+    made = function(x, torch.where(none, torch.ones_like(y), y))
+    return torch.where(none, torch.zeros_like(made), made)
 
 
 def power(torch, x, y):
@@ -84,6 +97,7 @@ def in_place(rule, function):
             return rule(Call(function, call.args, call.kwargs))
         if isinstance(target.shadow, np.generic):
             return rule(Call(function, call.args, call.kwargs))
+        refuse_overlap(target.shadow)
         copied = target.shadow.copy(order="K")
         copied.flags.writeable = target.shadow.flags.writeable
         call.ask(call.function, (copied, *call.args[1:]))

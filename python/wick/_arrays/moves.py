@@ -6,7 +6,7 @@ import operator
 import numpy as np
 
 from .plans import (Array, Call, Operands, Refused, arrays_in, bound, computed, constant_plan, dtype_name,
-                    elements_strides, laid_out, mapped, operand_list, refuse_inner, same_layout, to, truth)
+                    elements_strides, laid_out, mapped, operand_list, refuse_inner, refuse_overlap, same_layout, to, truth)
 
 # ---- views ----
 
@@ -82,7 +82,9 @@ def view_results(call, array, results, copies):
             raise Refused(f"a result of the class {type(result).__name__}")
         if result.dtype != array.shadow.dtype:
             raise Refused("another dtype")
-        if result.size and np.may_share_memory(result, array.shadow):
+        if not result.size:
+            raise Refused("a view without elements")
+        if np.may_share_memory(result, array.shadow):
             function, copied = view_lowering(array.shadow, result)
             functions.append((function, None if copied else result, result))
             described.append(("array", result, array, copied))
@@ -292,6 +294,7 @@ def setitem_rule(call):
     array, key, value = call.args
     if not isinstance(array, Array):
         raise Refused("an array as a subscript of something else")
+    refuse_overlap(array.shadow)
     shadow = array.shadow.copy(order="K")
     shadow.flags.writeable = array.shadow.flags.writeable
     masked = isinstance(key, Array) and key.shadow.dtype.kind == "b" and key.shadow.shape == shadow.shape

@@ -50,6 +50,12 @@ def like(array, strides=None, dtype=None):
     return made
 
 
+def refuse_overlap(shadow):
+    """Refuses writes to arrays whose elements have memory in common."""
+    if any(n > 1 and not step for n, step in zip(shadow.shape, shadow.strides)):
+        raise Refused("a write to elements that share memory")
+
+
 def order_of(shadow):
     """The order in which numpy.array copies a tensor's elements to an array with the shadow's strides."""
     order = "C" if shadow.flags.c_contiguous else "F" if shadow.flags.f_contiguous else "K"
@@ -122,8 +128,8 @@ class Call:
 
 # ---- plans ----
 # A plan is a tuple: a function on tensors or None, its arguments, the results, the class of the container of the
-# results or None, and the array that is written to or None. The function gets the module of the functions of tensors before the
-# arguments, and gives a tuple.
+# results or None, and the array that is written to or None. The function gets the module of the functions of tensors
+# before the arguments, and gives a tuple.
 
 def constant_plan(result):
     """The plan for a result that is the same in each call, an array or something else."""

@@ -45,7 +45,7 @@ def writes_to_own_arrays(a):
     return b, c
 
 
-@program(lambda: (_random(4, 5),), graphs=2, breaks="an argument is written")
+@program(lambda: (_random(4, 5),))
 def writes_to_an_argument(a):
     b = a * 2
     a[0] = 5
@@ -53,11 +53,30 @@ def writes_to_an_argument(a):
     return b, a * 3
 
 
-@program(lambda: (lambda a: (a, a[1:]))(_random(4, 5)), graphs=2, breaks="an argument is written")
+@program(lambda: (lambda a: (a, a[1:]))(_random(4, 5)))
 def arguments_share_memory(a, b):
     c = b + 1
     a *= 2
     return c, b + 1
+
+
+@program(lambda: (np.array([[5, -7], [8, 9]]), np.array([[0, 2], [-3, 0]])), graphs=2, breaks="errstate ends a graph")
+def integers_divided_by_zero(a, b):
+    a += 1
+    with np.errstate(all="ignore"):
+        return a // b, a % b, a
+
+
+@program(lambda: (_random(4, 5), np.array([0, 9])), raises="IndexError", graphs=None, breaks="a subscript may be out of range")
+def write_before_a_subscript_that_fails(a, index):
+    a += 1
+    return a[index]
+
+
+@program(lambda: (np.broadcast_to(_random(5), (4, 5)),), raises="ValueError", graphs=0, breaks="numpy raises the error")
+def write_to_memory_that_must_not_be_written(a):
+    a += 1
+    return a
 
 
 @program(lambda: (_random(4, 5),))
