@@ -195,7 +195,11 @@ class ArrayCall {
       }
       // A constant, which each run copies.
       const Object maker = Object::checked(PyObject_GetAttrString(library.get(), "tensor"));
-      arguments.push_back(capture_.keep(capture_.recording->call(maker.get(), {each}, nullptr)));
+      static PyObject *const device = PyUnicode_InternFromString("cpu"), *const names =
+                                                                             Py_BuildValue(
+                                                                                 "(s)", "device");
+      arguments.push_back(
+          capture_.keep(capture_.recording->call(maker.get(), {each, device}, names)));
     }
     if (writes) capture_.recording->setWritesArrays(true);
     const Object made = capture_.recording->callOpaque(lower, arguments, nullptr);
