@@ -80,6 +80,8 @@ Variable* ArrayVariable::ownAttribute(Capture& capture, PyObject* name) {
     static PyObject* const transpose = numpyFunction("transpose");
     return isNumber() ? this : callArrayFunction(capture, transpose, {{this}, {}});
   }
+  // A real array is its own real part.
+  if (std::string_view(text) == "real" && !isNumber()) return this;
   PyObject* const found = findTypeItem(type(), name);
   if (found && !PyObject_TypeCheck(found, &PyMethodDescr_Type) &&
       !PyObject_TypeCheck(found, &PyWrapperDescr_Type)) {

@@ -5,12 +5,13 @@ import sys
 
 import numpy as np
 
-from .elements import (clip_rule, common, dot_rule, einsum_rule, elementwise, floor_divide, in_place, logical,
-                       matmul_rule, one_by_one, operator_power_rule, outer_rule, own_dtype, position, power_rule, reduction,
-                       remainder, round_rule, running, sign, sort_rule, variance_rule, where_rule)
-from .moves import (astype_rule, concatenate, copy_rule, created, difference_rule, getitem_rule, horizontally, joining,
-                    no_rule, number_rule, of_dtypes, repeat_rule, roll_rule, setitem_rule, stack, take_rule, tile_rule,
-                    trace_rule, vertically, viewing)
+from .elements import (clip_rule, common, determinant_rule, dot_rule, einsum_rule, elementwise, floor_divide, in_place,
+                       inverse_rule, logical, matmul_rule, one_by_one, operator_power_rule, outer_rule,
+                       own_dtype, position, power_rule, range_rule, reduction, remainder, round_rule, running, sign,
+                       solve_rule, sort_rule, variance_rule, where_rule, without_nan)
+from .moves import (astype_rule, concatenate, copy_rule, created, difference_rule, getitem_rule, horizontally,
+                    itself_rule, joining, no_rule, number_rule, of_dtypes, pad_rule, repeat_rule, roll_rule,
+                    setitem_rule, stack, take_rule, tile_rule, trace_rule, vertically, viewing)
 from .plans import DTYPES, Array, Call, constant_plan, like, order_of, truth
 
 FLOAT_FUNCTIONS = """
@@ -76,6 +77,8 @@ def _add_reductions(rules):
                               in_result=False, may_be_empty=True)
     with_ddof = ("a", "axis", "dtype", "out", "ddof", "keepdims")
     rules[np.var], rules[np.std] = variance_rule(False, with_ddof), variance_rule(True, with_ddof)
+    rules[np.ptp] = range_rule
+    rules[np.nansum], rules[np.nanmean] = without_nan(False), without_nan(True)
     rules[np.argmax], rules[np.argmin] = position("argmax"), position("argmin")
     rules[np.cumsum], rules[np.cumprod] = running("cumsum"), running("cumprod")
 
@@ -92,7 +95,8 @@ def _add_shapes(rules):
     rules[np.take], rules[np.repeat], rules[np.roll], rules[np.tile] = take_rule, repeat_rule, roll_rule, tile_rule
     rules[np.trace], rules[np.diff] = trace_rule, difference_rule
     rules[np.matmul], rules[np.dot], rules[np.outer] = matmul_rule, dot_rule, outer_rule
-    rules[np.einsum] = einsum_rule
+    rules[np.einsum], rules[np.pad] = einsum_rule, pad_rule
+    rules[np.linalg.inv], rules[np.linalg.solve], rules[np.linalg.det] = inverse_rule, solve_rule, determinant_rule
     rules[np.clip], rules[np.around] = clip_rule, round_rule
     rules[getattr(np, "round_", np.around)] = round_rule
     rules[np.sort] = sort_rule
@@ -123,6 +127,7 @@ def _rules():
                 rules[getattr(kind, name)] = rules[getattr(np, name if name != "round" else "around")]
         rules[kind.astype] = astype_rule
         rules[kind.flatten] = viewing()
+        rules[kind.conj] = rules[kind.conjugate] = itself_rule
     return rules
 
 
@@ -156,7 +161,7 @@ def plan(function, args, kwargs):
     rule = RULES.get(function) or OF_PYTHON[function]
     call = Call(function, args, kwargs)
     if call.arrays:
-        may_fail = rule in (getitem_rule, take_rule) and len(call.arrays) > 1
+        may_fail = rule in (getitem_rule, take_rule) and len(call.arrays) > 1 or rule in (inverse_rule, solve_rule)
         return *rule(call), may_fail
     result = call.ask()
     return *constant_plan(np.zeros_like(result) if function in (np.empty, np.empty_like) else result), False

@@ -11,7 +11,10 @@ from .plans import (Array, Call, Operands, Refused, arrays_in, bound, computed, 
 def elementwise(compute, count, dtype_of=None, numbers=False):
     """The rule for a function of `count` operands in one dtype, by default that of the result."""
     def rule(call):
-        values = operand_list(call, count)
+        if dtype_of or set(call.kwargs) - {"dtype"} or len(call.args) != count:
+            values = operand_list(call, count)
+        else:
+            values = list(call.args)
         result = call.ask()
         dtype = dtype_of(call, values) if dtype_of else result.dtype
         operands = Operands(values, dtype)
@@ -227,6 +230,29 @@ def running(name):
     return rule
 
 
+def range_rule(call):
+    """ptp: the difference of the largest and the smallest element."""
+    spread = reduction(lambda torch, x, axes, keep, _: torch.amax(x, axes, keep) - torch.amin(x, axes, keep),
+                       ("a", "axis", "out", "keepdims"))
+    return spread(call)
+
+
+def without_nan(mean):
+    """nansum and nanmean of floats."""
+    def compute(torch, x, axes, keep, _):
+        absent = torch.isnan(x)
+        total = torch.where(absent, torch.zeros_like(x), x).sum(axes, keep)
+        return total / (~absent).to(x.dtype).sum(axes, keep) if mean else total
+
+    rule = reduction(compute, may_be_empty=not mean)
+
+    def checked(call):
+        if not call.arrays or call.arrays[0].shadow.dtype.kind != "f":
+            raise Refused("elements that are no floats")
+        return rule(call)
+    return checked
+
+
 # ---- products ----
 
 def matmul_rule(call):
@@ -248,6 +274,31 @@ def dot_rule(call):
     if max(dims) > 2 and dims[1] != 1:
         raise Refused("a product over more than two dimensions")
     return matmul_rule(call)
+
+
+def linalg(compute, count):
+    """The rule for a function of square matrices, which may fail."""
+    def rule(call):
+        values = operand_list(call, count)
+        if not all(isinstance(each, Array) and each.shadow.dtype.kind == "f" and each.shadow.size for each in values):
+            raise Refused("these matrices")
+
+        def regular(each):
+            rows, columns = each.shadow.shape[-2:] if each.shadow.ndim > 1 else (1, each.shadow.size)
+            return np.broadcast_to(np.eye(rows, columns, dtype=each.shadow.dtype), each.shadow.shape)
+
+        result = call.function(*mapped(call.args, regular))
+        if not isinstance(result, (np.ndarray, np.generic)):
+            raise Refused("several results")
+        operands = Operands(values, result.dtype)
+        return computed(call, lambda torch, *tensors: compute(torch, *operands.tensors(torch, tensors)),
+                        operands.inputs, result)
+    return rule
+
+
+inverse_rule = linalg(lambda torch, a: torch.linalg.inv(a), 1)
+determinant_rule = linalg(lambda torch, a: torch.linalg.det(a), 1)
+solve_rule = linalg(lambda torch, a, b: torch.linalg.solve(a, b), 2)
 
 
 def outer_rule(call):

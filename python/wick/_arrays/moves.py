@@ -6,7 +6,8 @@ import operator
 import numpy as np
 
 from .plans import (Array, Call, Operands, Refused, arrays_in, bound, computed, constant_plan, dtype_name,
-                    elements_strides, laid_out, mapped, operand_list, refuse_inner, refuse_overlap, same_layout, to, truth)
+                    elements_strides, laid_out, mapped, operand_list, refuse_inner, refuse_overlap, same_layout, to,
+                    truth)
 
 # ---- views ----
 
@@ -262,7 +263,8 @@ def getitem_rule(call):
         return lower, [array], [("array", result, array, True)], None, None
     if isinstance(key, Array) and not key.shadow.ndim and key.shadow.dtype.kind in "iu" and array.shadow.ndim == 1 \
             and array.shadow.size:
-        return computed(call, lambda torch, x, at: x[at.to(torch.int64).reshape(1)].reshape(()), [array, key])
+        return computed(call, lambda torch, x, at: x[at.to(torch.int64).reshape(1)].reshape(()), [array, key],
+                        array.shadow[key.shadow])
     parts = key if isinstance(key, tuple) else (key,)
     inputs, places = [array], []
     for each in parts:
@@ -450,6 +452,32 @@ def tile_rule(call):
         raise Refused("these arguments")
     sizes = (1,) * (array.shadow.ndim - len(times)) + tuple(times)
     return computed(call, lambda torch, x: x.repeat(sizes).clone(), [array])
+
+
+def pad_rule(call):
+    given = bound(call, ("a", "width", "mode"), "pad_width", "constant_values")
+    array, width = given["a"], given.get("width", given.get("pad_width"))
+    value = given.get("constant_values", 0)
+    if not isinstance(array, Array) or given.get("mode", "constant") != "constant" or not array.shadow.size \
+            or arrays_in(width) or not isinstance(value, (int, float)) or array.shadow.dtype.kind == "b":
+        raise Refused("these arguments")
+    result = call.ask()
+    value = np.asarray(value).astype(result.dtype).item()
+    pairs = np.broadcast_to(np.asarray(width), (array.shadow.ndim, 2)).tolist()
+
+    def lower(torch, x):
+        flat = [n for pair in reversed(pairs) for n in pair]
+        return torch.nn.functional.pad(x, flat, "constant", value)
+
+    return computed(call, lower, [array], result)
+
+
+def itself_rule(call):
+    """Methods that give real arrays themselves."""
+    array, = operand_list(call, 1)
+    if call.ask() is not array.shadow:
+        raise Refused("another array")
+    return None, [], [("same", array)], None, None
 
 
 def trace_rule(call):

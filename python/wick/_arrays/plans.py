@@ -59,9 +59,9 @@ def refuse_overlap(shadow):
 def order_of(shadow):
     """The order in which numpy.array copies a tensor's elements to an array with the shadow's strides."""
     order = "C" if shadow.flags.c_contiguous else "F" if shadow.flags.f_contiguous else "K"
-    usual = np.empty(shadow.shape, shadow.dtype, order).strides
-    if 1 in shadow.shape and (order == "K" or usual != shadow.strides):
-        raise Refused("strides of dimensions of one element that a copy does not have")
+    usual = np.empty_like(shadow) if order == "K" else np.empty(shadow.shape, shadow.dtype, order)
+    if usual.strides != shadow.strides or order == "K" and 1 in shadow.shape:
+        raise Refused("strides that a copy does not have")
     return order
 
 
@@ -146,6 +146,8 @@ def constant_plan(result):
         value = result.flat[0].item()
 
         def lower(torch):
+            if not any(result.strides):
+                return (torch.full((), value, dtype=getattr(torch, name), device="cpu").expand(result.shape),)
             return (laid_out(torch.full(result.shape, value, dtype=getattr(torch, name), device="cpu"), result),)
 
         return lower, [], [("array", result)], None, None
