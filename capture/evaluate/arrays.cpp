@@ -20,14 +20,19 @@ namespace {
 
 constexpr int kMaxNesting = 50;
 
-// The module wick._arrays, which knows numpy's functions.
+// The module wick._arrays, which knows numpy's functions; all is null for a numpy that it does not fit.
 struct Rules {
   Object all, of_python, conversions, plan, like, order, stand_in;
 };
 
 const Rules& rules() {
   static const Rules& known = *new Rules([] {
-    const Object module = Object::checked(PyImport_ImportModule("wick._arrays"));
+    const Object module = Object::own(PyImport_ImportModule("wick._arrays"));
+    if (!module) {
+      if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+      PyErr_Clear();
+      return Rules();
+    }
     const auto part = [&](const char* name) {
       return Object::checked(PyObject_GetAttrString(module.get(), name));
     };
@@ -35,6 +40,11 @@ const Rules& rules() {
                  part("like"),  part("order_of"),  part("Array")};
   }());
   return known;
+}
+
+// Returns whether arrays of the numpy that the program has can be computed with.
+bool areArraysKnown() {
+  return arrayClass() && rules().all;
 }
 
 // Returns whether a table has the function as a key.
@@ -350,6 +360,7 @@ bool isOfNumpy(Variable* variable) {
 }  // namespace
 
 Object shadowOf(PyObject* array) {
+  if (!areArraysKnown()) breakGraph("an array of a numpy that is not known");
   Object made = Object::own(PyObject_CallOneArg(rules().like.get(), array));
   if (!made) breakByError("an array");
   return made;
@@ -362,7 +373,7 @@ Object orderOf(PyObject* shadow) {
 }
 
 Variable* callArrayFunction(Capture& capture, PyObject* function, const Arguments& given) {
-  if (!arrayClass()) return nullptr;
+  if (!areArraysKnown()) return nullptr;
   if (Variable* const found = convert(capture, function, given)) return found;
   if (function == arrayDispatcher()) return callImplementation(capture, given);
   const auto isArrayVariable = [](Variable* each) {
@@ -375,7 +386,7 @@ Variable* callArrayFunction(Capture& capture, PyObject* function, const Argument
 }
 
 Variable* operateOnArrays(Capture& capture, const char* name, std::vector<Variable*> operands) {
-  if (!arrayClass() || std::ranges::none_of(operands, isOfNumpy)) return nullptr;
+  if (!areArraysKnown() || std::ranges::none_of(operands, isOfNumpy)) return nullptr;
   const auto isConstant = [](Variable* each) { return each->constant() != nullptr; };
   for (Variable* each : operands) {
     if (dynamic_cast<TensorVariable*>(each)) breakGraph("an operator on an array and a tensor");

@@ -145,7 +145,10 @@ Variable* ClassVariable::makeInstance(Capture& capture, const Arguments& given) 
 }
 
 Variable* ClassVariable::call(Capture& capture, const Arguments& given) {
-  if (Variable* found = callArrayFunction(capture, object.get(), given)) return found;
+  // A metaclass of the program could have a hash of its own.
+  if (!(type()->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+    if (Variable* found = callArrayFunction(capture, object.get(), given)) return found;
+  }
   if (Variable* found = callBuiltin(capture, object.get(), given)) return found;
   if (capture.world.isSizeType(classObject()) && given.keywords.empty() &&
       given.positional.size() <= 1) {
