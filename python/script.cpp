@@ -21,6 +21,7 @@
 #include "runtime/inference.h"
 #include "runtime/module.h"
 #include "serialization/export.h"
+#include "serialization/exported/write.h"
 #include "serialization/import.h"
 #include "wick.h"
 
@@ -412,6 +413,16 @@ void addModules(py::module_& m) {
       .def("class_name",
            [](const ScriptModule& s) { return readableClassName(s.module.type()->name()); })
       .def("method_names", [](const ScriptModule& s) { return s.module.methodNames(); })
+      .def("argument_names",
+           [](const ScriptModule& s, const std::string& method) {
+             const CompileTurn turn;
+             std::vector<std::string> names;
+             for (const Argument& argument : s.module.method(method).schema().arguments()) {
+               names.push_back(argument.name);
+             }
+             names.erase(names.begin());
+             return names;
+           })
       .def("method",
            [](const ScriptModule& s, const std::string& name) {
              return ScriptFunction{&s.module.method(name), s.module.object()->owner()};
@@ -454,6 +465,27 @@ void addModules(py::module_& m) {
              const SaveOptions options = saveOptions(extra);
              const WithoutGil others;
              saveModule(s.module, path, options);
+           })
+      // Sizes are (name, least, most); an example is a value for each of them, and the arguments.
+      .def("save_exported",
+           [](const ScriptModule& s, const std::string& path, const py::list& examples,
+              const std::vector<std::tuple<std::string, int64_t, int64_t>>& sizes,
+              const std::string& method) {
+             ExportedOptions options;
+             options.method = method;
+             for (const auto& [name, least, most] : sizes)
+               options.sizes.push_back({name, least, most});
+             std::vector<ExportExample> made;
+             for (const py::handle& example : examples) {
+               const auto [values, arguments] =
+                   py::cast<std::pair<std::vector<int64_t>, py::tuple>>(example);
+               made.push_back({values, {}});
+               for (const py::handle& argument : arguments) {
+                 made.back().arguments.push_back(valueOf(argument));
+               }
+             }
+             const WithoutGil others;
+             saveExported(s.module, made, path, options);
            })
       .def("save_to_bytes",
            [](const ScriptModule& s, const py::dict& extra) {

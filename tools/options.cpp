@@ -233,6 +233,16 @@ void addFileVerbs(const MakeVerb& verb, Options& options, const char* either) {
                  "freeze, fold batch normalization and factors into layers, join layers");
   save->add_option("--method", options.method, "the method that a frozen module has (forward)");
   addDType(*save, options, "convert floating parameters and buffers: f16, bf16, f32 or f64");
+  save->add_option("--format", options.format,
+                   "pt, or pt2 (as the name of the output tells): the program that "
+                   "torch.export.load reads, for "
+                   "arguments as --input describes them")
+      ->check(CLI::IsMember({"pt", "pt2"}));
+  addInputs(*save, options);
+  save->add_option("--range", options.ranges,
+                   "the sizes that a name in --input stands for, NAME=SMALLEST..LARGEST[:STEP] "
+                   "(1..64): --input Nx3xf32 --range N=1..256; repeatable")
+      ->take_all();
 
   const char* tensors = "tensors: .pt (torch.save, or a module's state), .safetensors, .npz, .npy";
   CLI::App* convert = verb(convertVerb, "convert", "write tensors in another format", tensors);
@@ -494,6 +504,10 @@ void checkTogether(const Options& options) {
   const std::string& output = options.output_file;
   const auto ends = [&](std::string_view suffix) { return output.ends_with(suffix); };
   if (options.verb == convertVerb || options.verb == graphVerb) return;
+  if (options.verb == saveVerb && ends(".pt2") && options.format != "pt") return;
+  if (options.format == "pt2") {
+    throw CommandLineError("--output: expected a name that ends in .pt2, got " + output);
+  }
   if (writesArchive(options)) {
     if (!ends(".pt") && !ends(".pth")) {
       throw CommandLineError("--output: expected a name that ends in .pt, got " + output);

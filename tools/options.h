@@ -27,6 +27,7 @@ struct Options {
   std::string name;                      // of the model that build writes; empty: the file's
   std::string emit;                      // "" or "source", "library", "object": what build writes
   std::vector<std::string> also;         // further calls that build compiles: "METHOD SPEC…"
+  std::string format;                    // of the file that save writes; "": as its name ends
   std::vector<std::string> ranges;       // of sizes with names in inputs of build: "N=1..64"
   std::vector<std::string> fixed_sizes;  // the same, of one size: "N=4"
   bool standalone = false;               // whether build leaves oneDNN out

@@ -2,6 +2,9 @@
 #include "runtime/frozen_module.h"
 #include "runtime/module_builder.h"
 #include "serialization/export.h"
+#include "serialization/exported/write.h"
+#include "tools/inputs.h"
+#include "tools/named_sizes.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -29,6 +32,53 @@ Module moduleOf(const Options& options, const LoadedFile& program) {
   return builder.build();
 }
 
+// Sizes of an example: others for each one, and not in step with each other.
+std::vector<int64_t> sizesOf(const std::vector<aot::Symbol>& symbols, int64_t example) {
+  std::vector<int64_t> sizes;
+  for (size_t k = 0; k < symbols.size(); ++k) {
+    const aot::Symbol& symbol = symbols[k];
+    // Programs may treat a size of one in another way.
+    const int64_t first = symbol.minimum < 2 && symbol.maximum >= 2 ? 1 : 0;
+    const int64_t count = symbol.count() - first;
+    const int64_t at = (count / 2 + example * (example + 1 + static_cast<int64_t>(k))) % count;
+    sizes.push_back(symbol.minimum + (first + at) * symbol.step);
+  }
+  return sizes;
+}
+
+void saveAsExported(const Module& module, const Options& options) {
+  constexpr int64_t kExamples = 5;
+  const std::vector<aot::Symbol> symbols = namedSizes(options.inputs, options.ranges, {});
+  checkNames(options.inputs, options.ranges, {});
+  ExportedOptions exported;
+  if (!options.method.empty()) exported.method = options.method;
+  for (const aot::Symbol& symbol : symbols) {
+    exported.sizes.push_back({symbol.name, symbol.minimum, symbol.maximum});
+  }
+  const FunctionSchema& schema = module.method(exported.method).schema();
+  std::vector<ExportExample> examples;
+  for (int64_t e = 0; e < (symbols.empty() ? 1 : kExamples); ++e) {
+    ExportExample example;
+    example.sizes = sizesOf(symbols, e);
+    Arguments arguments =
+        options.inputs_file.empty()
+            ? argumentsFromInputs(withSizes(options.inputs, symbols, example.sizes), schema, 1,
+                                  options.seed.value_or(0))
+            : argumentsFromFile(options.inputs_file);
+    // Up to the last one that is given.
+    size_t given = arguments.positional.size();
+    for (const auto& [name, value] : arguments.named) {
+      const std::optional<size_t> index = schema.argumentIndex(name);
+      if (index) given = std::max(given, *index);
+    }
+    example.arguments =
+        bindArguments(schema, std::move(arguments.positional), std::move(arguments.named), 1);
+    example.arguments.resize(std::min(given, example.arguments.size()));
+    examples.push_back(std::move(example));
+  }
+  saveExported(module, examples, options.output_file, exported);
+}
+
 }  // namespace
 
 void saveVerb(const Options& options) {
@@ -42,6 +92,7 @@ void saveVerb(const Options& options) {
     loadWeights(program, options.weights);
   }
   if (!options.dtype.empty()) module.to(dtypeOf(options.dtype));
+  if (options.output_file.ends_with(".pt2")) return saveAsExported(module, options);
   if (options.freeze || options.fold) {
     module.eval();
     FreezeOptions freeze;

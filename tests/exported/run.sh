@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the recorded programs with the package on the path.
+# Runs a file of tests with the package on the path.
 set -euo pipefail
-export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 tests/exported/exported_test.py
+export PYTHONPATH="$PWD/python:$PWD/tests/exported" PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 "$1"

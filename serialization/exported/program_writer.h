@@ -1,0 +1,129 @@
+// The JSON of a graph as a program of torch.export.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/keyed_hash.h"
+#include "ir/graph.h"
+#include "serialization/exported/fixed_values.h"
+#include "serialization/exported/recorded_values.h"
+#include "serialization/exported/size_fit.h"
+
+namespace wick::exported {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// A tensor of the module that a graph holds as a constant.
+struct NamedTensor {
+  std::string name;  // dotted
+  bool is_parameter = false;
+  bool is_constant = false;  // neither a parameter nor a buffer
+  Tensor tensor;
+};
+
+// The nodes of a graph, and the descriptions of its values.
+struct GraphParts {
+  OrderedJson nodes = OrderedJson::array();
+  OrderedJson tensors = OrderedJson::object();
+  OrderedJson integers = OrderedJson::object();
+  OrderedJson booleans = OrderedJson::object();
+  OrderedJson floats = OrderedJson::object();
+};
+
+// Used by one thread. All but the runs must outlive it. Throws RuntimeError with the line of the program for what exported
+// programs cannot express.
+class ProgramWriter {
+ public:
+  // `runs` are those of the examples, in the order of `fit`'s.
+  ProgramWriter(const Graph& graph, std::vector<RecordedRun> runs, const SizeFit& fit,
+                std::vector<NamedTensor> tensors);
+
+  // Writes the graph, whose inputs are arguments of these names; only the first `num_given` are arguments of the program.
+  void write(const std::vector<std::string>& argument_names, size_t num_given);
+
+  // The members of the schema's GraphModule, without its metadata.
+  OrderedJson graph;
+  OrderedJson input_specs = OrderedJson::array();
+  OrderedJson output_specs = OrderedJson::array();
+  std::string argument_tree;
+  std::string result_tree;
+  std::vector<std::string> given_names;  // of the arguments that the program has
+  // All tensors that the program uses: those of the module, then other constants.
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  const std::unordered_set<size_t>& usedTensors() const { return used_; }
+  const std::string& inputName(size_t tensor) const { return input_names_.at(tensor); }
+
+ private:
+  // A value as arguments of nodes: one operand, or the parts of a list, which all that is the same list shares.
+  struct Term {
+    OrderedJson operand;
+    std::shared_ptr<std::vector<Term>> parts;  // null: one operand
+    std::vector<IValue> keys;                  // of a dict
+    bool isContainer() const { return parts != nullptr; }
+    void makeContainer() { parts = std::make_shared<std::vector<Term>>(); }
+  };
+
+  [[noreturn]] void fail(const Node* node, const std::string& message) const;
+  std::string unique(const std::string& candidate);
+
+  bool followsFromSizes(const Value* value) { return fixed_.followsFromSizes(value); }
+  const IValue* fixed(const Value* value) { return fixed_.find(value); }
+  void markNeeded(const Block& block);
+  bool isNeeded(const Node& node) const;
+
+  Term termOf(const Value* value);
+  Term constantTerm(const IValue& value, const Value* at);
+  OrderedJson operandOf(const Value* value) { return termOf(value).operand; }
+  OrderedJson tensorInput(const Tensor& tensor);
+  std::string noteInput(const std::string& name, const Value* value, const Tensor& example);
+
+  void writeBlock(const Block& block);
+  void writeNode(const Node& node);
+  void writeOperator(const Node& node);
+  void writeNumbers(const Node& node);
+  bool writeListChange(const Node& node);
+  void writeIf(const Node& node);
+  void writeAssertion(const Node& node, const Value* condition);
+  void writeLoop(const Node& node);
+  OrderedJson part(const std::string& name, const std::vector<const Value*>& inputs,
+                   const Block& block, const std::vector<const Value*>& outputs);
+  std::vector<const Value*> freeTensors(const Node& node);
+  Term numberOf(const Value* tensor, const Node* user);
+
+  OrderedJson argument(const Node& node, const Argument& declared, const Value* value);
+  OrderedJson listArgument(const Node& node, const Type& element, const Value* value);
+  void addNode(const std::string& target, OrderedJson inputs, OrderedJson outputs,
+               const std::string& name, const Node& at);
+  OrderedJson defineTensor(const Value* value, const std::string& name);
+  OrderedJson defineNumber(const Value* value, const std::string& name);
+  OrderedJson metaOf(const std::vector<Tensor>& in_runs, const Value* at);
+  OrderedJson sizeOf(const std::vector<int64_t>& in_runs, const Value* at, bool must_fit);
+
+  void addArgument(const IValue& value, const std::vector<IValue>& in_runs, const std::string& name,
+                   Term& term, OrderedJson& tree);
+  OrderedJson treeOf(const Value* value, const IValue& example);
+
+  const Graph& source_;
+  std::vector<RecordedRun> runs_;
+  FixedValues fixed_;
+  const SizeFit& fit_;
+  std::vector<NamedTensor> tensors_;
+  KeyedMap<std::string, size_t> tensor_index_;  // by identityOf()
+  std::unordered_set<size_t> used_;
+  std::unordered_map<size_t, std::string> input_names_;  // of tensors, by index
+  std::unordered_map<const Value*, Term> terms_;
+  std::unordered_set<const Node*> needed_;
+  KeyedSet<std::string> names_;
+  OrderedJson graph_inputs_ = OrderedJson::array();
+  GraphParts* parts_ = nullptr;  // of the graph or the part that is being written
+  GraphParts outer_;
+  size_t unknown_numbers_ = 0;
+};
+
+}  // namespace wick::exported
