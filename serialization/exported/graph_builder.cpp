@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/value_conversions.h"
+#include "frontend/builtin_functions.h"
 #include "frontend/schema_matching.h"
 #include "ir/operator.h"
 #include "serialization/exported/read_schema.h"
@@ -121,6 +122,20 @@ TypePtr elementTypeOf(const Operand& list) {
       break;
   }
   return list.optional ? types::Optional(type) : type;
+}
+
+// Whether an argument can be given by keyword alone, which files of older versions do not say.
+bool isByKeyword(const Operator* op, Symbol function, const std::string& argument) {
+  const auto tells = [&](const FunctionSchema& schema) {
+    const std::optional<size_t> index = schema.argumentIndex(argument);
+    return index && schema.arguments()[*index].kwarg_only;
+  };
+  if (op) return tells(op->schema());
+  const auto any = [&](const auto& overloads) {
+    return std::ranges::any_of(overloads, [&](auto* each) { return tells(each->schema()); });
+  };
+  return any(OperatorRegistry::instance().overloads(function)) ||
+         any(builtinFunctionsNamed(function));
 }
 
 }  // namespace
@@ -379,7 +394,7 @@ std::vector<Value*> GraphBuilder::call(const NodeRecord& node, Symbol name,
   const SourceRange& range = graph_.currentRange();
   for (const NamedOperand& input : inputs) {
     Value* value = valueOf(input.operand);
-    if (input.by_position && by_name.empty()) {
+    if (input.by_position && by_name.empty() && !isByKeyword(op, name, input.name)) {
       by_position.emplace_back(range, value);
     } else {
       by_name.emplace_back(range, input.name, value);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a file of tests with the package on the path.
+# Runs a test of the recorded programs, by its name, with the package on the path.
 set -euo pipefail
-export PYTHONPATH="$PWD/python:$PWD/tests/exported" PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 "$1"
+export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 "tests/exported/$1.py"

@@ -234,7 +234,6 @@ constexpr Reason kReasons[] = {
     {"sym_", "for PyTorch's tracer of symbolic sizes"},
     {"dep_token", "for PyTorch's tracer of symbolic sizes"},
     {"_functional", "for PyTorch's compiler, which allows no writes"},
-    {"_assert_scalar", "for PyTorch's compiler, which allows no writes"},
     {"_test_", "PyTorch's own tests"},
     {"_fused_ad", "steps of PyTorch's eager optimizers"},
     {"_fused_sgd", "steps of PyTorch's eager optimizers"},
