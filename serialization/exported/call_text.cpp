@@ -17,6 +17,7 @@ namespace wick::exported {
 namespace {
 
 constexpr const char* kIndent = "    ";
+constexpr uint64_t kMaxCallText = uint64_t{4} << 20;
 
 bool isResult(const OutputSpec& output) {
   return output.kind == OutputSpec::Kind::User || output.kind == OutputSpec::Kind::Loss;
@@ -84,11 +85,32 @@ std::string join(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// The memory and length that the text may have. Keys and types stand in it as often as there are leaves below them.
+class TextLimit {
+ public:
+  TextLimit(const std::string& name, LoadBudget& budget) : name_(name), budget_(budget) {}
+
+  // Counts bytes that are about to be written. Throws LoadError when they are too many.
+  void count(uint64_t bytes) {
+    count_ += bytes;
+    if (count_ <= kMaxCallText && budget_.take(bytes)) return;
+    throwLoadError("{}: names, types and conditions of arguments and results take too much text",
+                   name_);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  const std::string& name_;
+  LoadBudget& budget_;
+  uint64_t count_ = 0;
+};
+
 // The type of each part of a tree.
 class TreeTypes {
  public:
   // Leaves are those of the tree, in their order.
-  TreeTypes(const Tree& tree, const std::vector<const Operand*>& leaves) : leaves_(leaves) {
+  TreeTypes(const Tree& tree, const std::vector<const Operand*>& leaves, TextLimit& limit)
+      : leaves_(leaves), limit_(limit) {
     add(tree);
   }
 
@@ -114,10 +136,12 @@ class TreeTypes {
       default:
         out = types.empty() ? "Tuple[()]" : fmt::format("Tuple[{}]", join(types));
     }
+    limit_.count(out.size());
     return out;
   }
 
   const std::vector<const Operand*>& leaves_;
+  TextLimit& limit_;
   size_t next_ = 0;
   KeyedMap<const Tree*, std::string> types_;
 };
@@ -125,8 +149,9 @@ class TreeTypes {
 // Statements that take the leaves out of arguments and check them.
 class ArgumentText {
  public:
-  ArgumentText(const ProgramRecord& program, NameGenerator& names)
-      : program_(program), names_(names) {
+  ArgumentText(const ProgramRecord& program, NameGenerator& names, TextLimit& limit)
+      : program_(program), names_(names), limit_(limit) {
+    for (const auto& [symbol, range] : program.ranges) ranges_[symbol] = range;
     for (const InputSpec& input : program.inputs) {
       if (input.kind == InputSpec::Kind::User || input.kind == InputSpec::Kind::Constant) {
         specs_.push_back(&input);
@@ -182,7 +207,10 @@ class ArgumentText {
     for (const std::string& guard : program_.guards) {
       const std::optional<std::string> text =
           guardText(guard, [&](const GuardPath& path) { return variableOf(path, parameter); });
-      if (!text) throwLoadError("the condition '{}' is not understood", guard.substr(0, 200));
+      if (!text) {
+        throwLoadError("{}: the condition '{}' is not understood", limit_.name(),
+                       guard.substr(0, 200));
+      }
       check(fmt::format("not ({})", *text), "Guard failed: " + guard);
     }
   }
@@ -192,7 +220,10 @@ class ArgumentText {
   std::vector<const Operand*> leaves;
 
  private:
-  void line(const std::string& statement) { text += kIndent + statement + "\n"; }
+  void line(const std::string& statement) {
+    limit_.count(statement.size());
+    text += kIndent + statement + "\n";
+  }
 
   void check(const std::string& failure, const std::string& message) {
     line(fmt::format("if {}:", failure));
@@ -215,6 +246,7 @@ class ArgumentText {
 
   void part(const Tree& tree, const std::string& expression, const std::string& path, bool is_any) {
     const std::string name = names_.unique("_value");
+    limit_.count(path.size());
     line(fmt::format("{} = {}", name, expression));
     unpack(tree, name, path, is_any);
   }
@@ -321,9 +353,8 @@ class ArgumentText {
     const std::string name = names_.unique("_" + makeValidIdentifier(symbol));
     line(fmt::format("{} = {}", name, expression));
     symbols_[symbol] = name;
-    const auto range =
-        std::ranges::find(program_.ranges, symbol, &std::pair<std::string, SizeRange>::first);
-    if (range == program_.ranges.end()) return;
+    const auto range = ranges_.find(symbol);
+    if (range == ranges_.end()) return;
     // Sizes 0 and 1 are allowed where 2 is the least: export leaves them out only because their graphs may differ.
     if (range->second.least && *range->second.least > 2) {
       checkNumber(fmt::format("{} < {}", name, *range->second.least),
@@ -338,6 +369,8 @@ class ArgumentText {
 
   const ProgramRecord& program_;
   NameGenerator& names_;
+  TextLimit& limit_;
+  KeyedMap<std::string, SizeRange> ranges_;  // by symbol
   std::vector<const InputSpec*> specs_;
   size_t next_ = 0;
   KeyedMap<std::string, std::string> symbols_;    // variables that hold them
@@ -349,8 +382,8 @@ class ArgumentText {
 class ResultText {
  public:
   ResultText(const std::vector<const Operand*>& leaves, const std::string& outputs,
-             NameGenerator& names)
-      : leaves_(leaves), outputs_(outputs), names_(names) {}
+             NameGenerator& names, TextLimit& limit)
+      : leaves_(leaves), outputs_(outputs), names_(names), limit_(limit) {}
 
   struct Part {
     std::string expression;
@@ -358,7 +391,16 @@ class ResultText {
   };
 
   Part part(const Tree& tree) {
-    if (tree.kind == Tree::Kind::Leaf) return leaf();
+    Part out = tree.kind == Tree::Kind::Leaf ? leaf() : node(tree);
+    limit_.count(out.expression.size() + out.type.size());
+    return out;
+  }
+
+  std::string statements;
+  std::string classes;
+
+ private:
+  Part node(const Tree& tree) {
     std::vector<std::string> values;
     std::vector<std::string> types;
     for (const Tree& child : tree.children) {
@@ -386,10 +428,6 @@ class ResultText {
     }
   }
 
-  std::string statements;
-  std::string classes;
-
- private:
   Part leaf() {
     const Operand& operand = *leaves_[next_++];
     if (!operand.isName()) return {constantText(operand), typeOf(operand)};
@@ -420,6 +458,7 @@ class ResultText {
   const std::vector<const Operand*>& leaves_;
   const std::string outputs_;
   NameGenerator& names_;
+  TextLimit& limit_;
   size_t next_ = 0;   // among the leaves
   size_t named_ = 0;  // among the graph's outputs
 };
@@ -427,7 +466,11 @@ class ResultText {
 class CallWriter {
  public:
   CallWriter(const ProgramRecord& program, const std::string& name, LoadBudget& budget)
-      : program_(program), name_(name), budget_(budget), arguments_(program, names_) {}
+      : program_(program),
+        name_(name),
+        budget_(budget),
+        limit_(name, budget),
+        arguments_(program, names_, limit_) {}
 
   CallText write() {
     names_.unique("self");
@@ -442,7 +485,7 @@ class CallWriter {
     const std::string begin =
         arguments_.text + fmt::format("{}{} = self.{}({})\n", kIndent, outputs, kComputation,
                                       join(arguments_.inputs));
-    ResultText result(results, outputs, names_);
+    ResultText result(results, outputs, names_, limit_);
     const ResultText::Part part = result.part(resultTree(results.size()));
     CallText out;
     out.classes = result.classes;
@@ -512,7 +555,7 @@ class CallWriter {
       std::string text;
     };
     std::vector<Parameter> parameters;
-    const TreeTypes types(tree, arguments_.leaves);
+    const TreeTypes types(tree, arguments_.leaves, limit_);
     arguments_.setTypes(types);
     size_t leaf = 0;
     const auto add = [&](const Tree& argument, const std::string& name) {
@@ -544,16 +587,15 @@ class CallWriter {
       list += ", " + parameter.text;
       arguments_.unpack(*parameter.tree, parameter.name, parameter.name, false);
     }
+    KeyedMap<std::string, std::string> by_original;
+    for (const Parameter& parameter : parameters) {
+      by_original.try_emplace(parameter.original, parameter.name);
+    }
     arguments_.addGuards([&](const GuardPath& path) -> std::optional<std::string> {
-      const std::string name =
-          path.steps.size() == 1 ? path.steps[0] : path.steps[0] + "_" + path.steps[1];
-      for (const Parameter& parameter : parameters) {
-        if (parameter.original == name ||
-            (path.steps.size() == 2 && parameter.original == path.steps[1])) {
-          return parameter.name;
-        }
-      }
-      return std::nullopt;
+      const bool is_one = path.steps.size() == 1;
+      auto found = by_original.find(is_one ? path.steps[0] : path.steps[0] + "_" + path.steps[1]);
+      if (found == by_original.end() && !is_one) found = by_original.find(path.steps[1]);
+      return found == by_original.end() ? std::nullopt : std::optional(found->second);
     });
     return list;
   }
@@ -576,6 +618,7 @@ class CallWriter {
   const std::string& name_;
   LoadBudget& budget_;
   NameGenerator names_;
+  TextLimit limit_;
   ArgumentText arguments_;
 };
 

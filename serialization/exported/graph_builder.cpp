@@ -81,6 +81,8 @@ constexpr std::string_view kAttention[] = {
     "aten::_scaled_dot_product_cudnn_attention",
 };
 
+constexpr size_t kMaxEmitted = 1 << 20;
+
 constexpr std::string_view kOperators = "torch.ops.";
 constexpr std::string_view kHigherOrder = "torch.ops.higher_order.";
 constexpr std::string_view kSymFunction = "torch._sym_";
@@ -237,7 +239,12 @@ Value* GraphBuilder::valueOf(const Operand& operand, const TypePtr& wanted) {
 
 void GraphBuilder::emit(const GraphRecord& graph) {
   const auto* outer = std::exchange(tensors_, &graph.tensors);
-  for (const NodeRecord& node : graph.nodes) emitNode(node);
+  for (const NodeRecord& node : graph.nodes) {
+    // The condition of a loop stands twice in the graph, and such loops may lie in each other.
+    if (++emitted_ > kMaxEmitted)
+      fail(fmt::format("the graph has more than {} nodes", kMaxEmitted));
+    emitNode(node);
+  }
   tensors_ = outer;
 }
 

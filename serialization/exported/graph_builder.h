@@ -65,6 +65,7 @@ class GraphBuilder {
   const DeviceMap& devices_;
   KeyedMap<std::string, Value*> values_;
   KeyedSet<std::string> objects_;
+  size_t emitted_ = 0;  // nodes of the file, as often as they were inserted
   // The tensors of the graph whose nodes are inserted.
   const KeyedMap<std::string, TensorMeta>* tensors_ = nullptr;
 };

@@ -64,6 +64,10 @@ class HigherOrder {
     }
     return node_.inputs[i].operand;
   }
+  Value* value(size_t i) {
+    if (i >= node_.inputs.size()) fail(fmt::format("argument {} lacks", i));
+    return builder_.valueOf(node_.inputs[i].operand);
+  }
   const GraphRecord& part(size_t i) const { return *argument(i, OperandKind::Graph).graph; }
 
   // The elements of a list.
@@ -104,7 +108,7 @@ class HigherOrder {
   }
 
   void condition() {
-    Value* chooses = asBool(builder_.valueOf(node_.inputs.at(0).operand));
+    Value* chooses = asBool(value(0));
     const std::vector<Value*> arguments = values(3);
     Node* choice = graph_.insertNode(graph_.create(prim::If, {chooses}, 0));
     std::vector<Value*> outputs;
@@ -291,7 +295,7 @@ class HigherOrder {
 
   void autocast() {
     Value* device = builder_.valueOf(argument(0, OperandKind::String));
-    Value* dtype = builder_.valueOf(node_.inputs.at(1).operand);
+    Value* dtype = value(1);
     Value* enabled = builder_.valueOf(argument(2, OperandKind::Bool));
     within("torch.amp.autocast_mode.autocast",
            {device, dtype, enabled, graph_.insertNode(graph_.createNone())->output()});
@@ -384,8 +388,16 @@ class HigherOrder {
         given[argument.name] = builder_.valueOf(*found->second, argument.type);
       } else if (const auto count = options.find(prefix + "_length"); count != options.end()) {
         std::vector<Value*> views;
+        // Each of them has options of its own.
+        if (count->second->kind != OperandKind::Int || count->second->integer < 0 ||
+            count->second->integer > static_cast<int64_t>(options.size())) {
+          fail(fmt::format("'{}_length' is no number of views", prefix));
+        }
         for (int64_t i = 0; i < count->second->integer; ++i) {
           views.push_back(view(options, fmt::format("{}_{}", prefix, i), bases));
+          if (views.back()->type()->kind() != TypeKind::Tensor) {
+            fail(fmt::format("the view '{}_{}' is no tensor", prefix, i));
+          }
         }
         given[argument.name] =
             graph_.insertNode(graph_.createList(types::Tensor(), views))->output();

@@ -19,6 +19,8 @@ namespace {
 
 constexpr const char* kClasses = "__torch__.exported.";
 constexpr size_t kMaxModuleDepth = 64;
+// The memory of a module and its class, its name apart.
+constexpr uint64_t kModuleMemory = 1024;
 constexpr const char* kModels = "models";
 
 std::vector<std::string> split(const std::string& dotted) {
@@ -320,6 +322,7 @@ class ProgramImporter {
 
   ModuleTree makeTree(const StoredProgram& stored) const {
     ModuleTree tree;
+    KeyedMap<std::string, InputSpec::Kind> kinds;
     for (const InputSpec& input : stored.program.inputs) {
       if (input.kind != InputSpec::Kind::Parameter && input.kind != InputSpec::Kind::Buffer &&
           input.kind != InputSpec::Kind::TensorConstant) {
@@ -338,14 +341,25 @@ class ProgramImporter {
         throwLoadError("{}: the name '{}' has too many parts", place_, input.target.substr(0, 100));
       }
       ModuleTree* owner = &tree;
-      for (size_t i = 0; i + 1 < path.size(); ++i) owner = &owner->child(path[i]);
+      size_t length = 0;
+      for (size_t i = 0; i + 1 < path.size(); ++i) {
+        length += path[i].size();
+        const size_t before = owner->children.size();
+        ModuleTree& part = owner->child(path[i]);
+        if (owner->children.size() > before && !archive_->budget()->take(kModuleMemory + length)) {
+          throwLoadError("{}: the modules take more memory than a file of this size may", place_);
+        }
+        owner = &part;
+      }
+      kinds[input.target] = input.kind;
       owner->entries.push_back({path.back(), input.kind, found->second.toTensor()});
     }
-    for (const OutputSpec& output : stored.program.outputs) checkTarget(stored, output);
+    for (const OutputSpec& output : stored.program.outputs) checkTarget(kinds, output);
     return tree;
   }
 
-  void checkTarget(const StoredProgram& stored, const OutputSpec& output) const {
+  void checkTarget(const KeyedMap<std::string, InputSpec::Kind>& kinds,
+                   const OutputSpec& output) const {
     InputSpec::Kind wanted{};
     if (output.kind == OutputSpec::Kind::BufferMutation) {
       wanted = InputSpec::Kind::Buffer;
@@ -354,12 +368,11 @@ class ProgramImporter {
     } else {
       return;
     }
-    const bool known = std::ranges::any_of(stored.program.inputs, [&](const InputSpec& input) {
-      return input.kind == wanted && input.target == output.target;
-    });
-    if (!known)
+    const auto found = kinds.find(output.target);
+    if (found == kinds.end() || found->second != wanted) {
       throwLoadError("{}: the program writes to '{}', which it does not have", place_,
                      output.target);
+    }
   }
 
   std::shared_ptr<ArchiveReader> archive_;

@@ -3,12 +3,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace wick::exported {
 namespace {
 
-constexpr int kMaxJsonDepth = 96;
+constexpr size_t kMaxJsonDepth = 96;
 // The memory of a value of the parsed text, its string apart.
 constexpr uint64_t kValueMemory = 48;
 
@@ -47,53 +48,113 @@ std::optional<std::string> withNamesQuoted(std::string_view text) {
   return quoted;
 }
 
-// Receives the events of the parser, and keeps what nobody takes.
-class Builder {
+// Receives the events of the parser, and keeps what nobody takes. The library's own callbacks look through a whole array after
+// each object in it.
+class Builder : public nlohmann::json_sax<Json> {
  public:
   Builder(const std::string& name, LoadBudget& budget, SkipKey skip, const TakeObject& take)
       : name_(name), budget_(budget), skip_(skip), take_(take) {}
 
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (depth > kMaxJsonDepth) {
-      throwLoadError("{}: the JSON nests deeper than {} levels", name_, kMaxJsonDepth);
-    }
-    switch (event) {
-      case Event::key: {
-        const std::string& key = parsed.get_ref<const std::string&>();
-        charge(key.size());
-        at(keys_, depth) = key;
-        return !skip_ || !skip_(key);
-      }
-      case Event::value:
-        charge(parsed.is_string() ? parsed.get_ref<const std::string&>().size() : 0);
-        return true;
-      case Event::object_start:
-        charge(0);
-        at(starts_, depth) = taken_;
-        return true;
-      case Event::array_start:
-        charge(0);
-        return true;
-      case Event::array_end:
-        return true;
-      case Event::object_end: {
-        const uint64_t start = at(starts_, depth);
-        if (!take_ || !take_(static_cast<size_t>(depth), keys_, parsed)) return true;
-        budget_.giveBack(taken_ - start);
-        taken_ = start;
-        return false;
-      }
+  Json result() { return std::move(root_); }
+
+  bool null() override { return add(Json()); }
+  bool boolean(bool value) override { return add(Json(value)); }
+  bool number_integer(number_integer_t value) override { return add(Json(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return add(Json(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return add(Json(value)); }
+  bool string(string_t& value) override {
+    const size_t size = value.size();
+    return add(Json(std::move(value)), size);
+  }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return begin(Json::value_t::object); }
+  bool start_array(std::size_t) override { return begin(Json::value_t::array); }
+  bool key(string_t& key) override {
+    if (skipped_ > 0) return true;
+    charge(key.size());
+    skips_next_ = skip_ && skip_(key);
+    keys_.at(open_.size()) = std::move(key);
+    return true;
+  }
+  bool end_array() override {
+    if (skipped_ > 0) {
+      --skipped_;
+    } else {
+      open_.pop_back();
     }
     return true;
   }
+  bool end_object() override {
+    if (skipped_ > 0) {
+      --skipped_;
+      return true;
+    }
+    const Open ended = open_.back();
+    open_.pop_back();
+    if (!take_ || !take_(open_.size(), keys_, *ended.json)) return true;
+    if (!open_.empty()) removeLast();
+    budget_.giveBack(taken_ - ended.taken);
+    taken_ = ended.taken;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+    std::string what = error.what();
+    if (const size_t end = what.find("] "); end != std::string::npos) what.erase(0, end + 2);
+    throwLoadError("{}: no JSON: {}", name_, what.substr(0, 300));
+  }
 
  private:
-  template <class T>
-  static T& at(std::vector<T>& levels, int depth) {
-    if (levels.size() <= static_cast<size_t>(depth)) levels.resize(static_cast<size_t>(depth) + 1);
-    return levels[static_cast<size_t>(depth)];
+  struct Open {
+    Json* json;
+    uint64_t taken;  // memory before it
+  };
+
+  bool begin(Json::value_t type) {
+    if (open_.size() + skipped_ > kMaxJsonDepth) {
+      throwLoadError("{}: the JSON nests deeper than {} levels", name_, kMaxJsonDepth);
+    }
+    if (skipped_ > 0 || std::exchange(skips_next_, false)) {
+      ++skipped_;
+      return true;
+    }
+    const uint64_t before = taken_;
+    charge(0);
+    open_.push_back({place(Json(type)), before});
+    if (keys_.size() <= open_.size()) keys_.resize(open_.size() + 1);
+    return true;
   }
+
+  bool add(Json value, uint64_t bytes = 0) {
+    if (skipped_ > 0 || std::exchange(skips_next_, false)) return true;
+    charge(bytes);
+    place(std::move(value));
+    return true;
+  }
+
+  Json* place(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& outer = *open_.back().json;
+    if (outer.is_array()) {
+      outer.push_back(std::move(value));
+      return &outer.back();
+    }
+    Json& member = outer[keys_[open_.size()]];
+    member = std::move(value);
+    return &member;
+  }
+
+  void removeLast() {
+    Json& outer = *open_.back().json;
+    if (outer.is_array()) {
+      outer.erase(outer.size() - 1);
+    } else {
+      outer.erase(keys_[open_.size()]);
+    }
+  }
+
   void charge(uint64_t bytes) {
     const uint64_t more = kValueMemory + bytes;
     if (!budget_.take(more)) {
@@ -106,8 +167,11 @@ class Builder {
   LoadBudget& budget_;
   const SkipKey skip_;
   const TakeObject& take_;
+  Json root_;
+  std::vector<Open> open_;         // objects and arrays around what comes next
   std::vector<std::string> keys_;  // by depth
-  std::vector<uint64_t> starts_;   // memory taken before the object at each depth
+  bool skips_next_ = false;        // the value of the last key is read over
+  size_t skipped_ = 0;             // open objects and arrays within the value that is read over
   uint64_t taken_ = 0;
 };
 
@@ -121,18 +185,9 @@ Json parseJson(std::string_view text, const std::string& name, LoadBudget& budge
   const std::optional<std::string> quoted = withNamesQuoted(text);
   if (quoted) text = *quoted;
   Builder builder(name, budget, skip, take);
-  try {
-    Json json = Json::parse(text.begin(), text.end(),
-                            [&](int depth, Json::parse_event_t event, Json& parsed) {
-                              return builder(depth, event, parsed);
-                            });
-    budget.giveBack(text.size());
-    return json;
-  } catch (const Json::exception& error) {
-    std::string what = error.what();
-    if (const size_t end = what.find("] "); end != std::string::npos) what.erase(0, end + 2);
-    throwLoadError("{}: no JSON: {}", name, what.substr(0, 300));
-  }
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  budget.giveBack(text.size());
+  return builder.result();
 }
 
 void JsonView::failWith(const std::string& message) const {

@@ -162,7 +162,8 @@ class PackageReader {
 
   static std::string identityOf(const Payload& payload) {
     std::string out = payload.path;
-    if (!payload.tensor) return out;
+    // A pickle tells all of its value.
+    if (!payload.tensor || payload.is_pickle) return out;
     const TensorMeta& meta = *payload.tensor;
     out += fmt::format("|{}|{}", meta.dtype, meta.requires_grad);
     for (const auto* sizes : {&meta.sizes, &meta.strides}) {
@@ -196,8 +197,11 @@ class PackageReader {
         !problem.empty()) {
       throwLoadError("{}", problem);
     }
-    Tensor tensor = Tensor::fromStorage(storage, *dtype, sizes, strides, offset);
-    if (*dtype == DType::Bool && (shared_with_others || !holdsBools(*storage))) {
+    Tensor tensor = viewOf(storage, *dtype, sizes, strides, offset);
+    if (*dtype == DType::Bool && (shared_with_others || !holdsBools(storage))) {
+      if (!archive_->budget()->take(static_cast<uint64_t>(tensor.numel()))) {
+        throwLoadError("copies of booleans take more memory than a file of this size may");
+      }
       tensor = withBools(tensor);
     }
     tensor.setRequiresGrad(meta.requires_grad && (isFloating(*dtype) || isComplex(*dtype)));
@@ -207,9 +211,24 @@ class PackageReader {
     return tensor;
   }
 
-  static bool holdsBools(const Storage& storage) {
-    const auto* bytes = static_cast<const uint8_t*>(storage.data());
-    return std::all_of(bytes, bytes + storage.bytes(), [](uint8_t b) { return b <= 1; });
+  static Tensor viewOf(const Ref<Storage>& storage, DType dtype, const DimVector& sizes,
+                       const DimVector& strides, int64_t offset) {
+    try {
+      return Tensor::fromStorage(storage, dtype, sizes, strides, offset);
+    } catch (const RuntimeError& error) {
+      throwLoadError("{}", error.brief());
+    }
+  }
+
+  // Looks through each storage once, however many tensors lie in it.
+  bool holdsBools(const Ref<Storage>& storage) {
+    const auto [found, fresh] = holds_bools_.try_emplace(storage.get());
+    if (fresh) {
+      const auto* bytes = static_cast<const uint8_t*>(storage->data());
+      found->second =
+          std::all_of(bytes, bytes + storage->bytes(), [](uint8_t b) { return b <= 1; });
+    }
+    return found->second;
   }
 
   // Compiled code takes it that bools are the bytes 0 and 1, and another tensor over the same bytes could write others.
@@ -255,6 +274,7 @@ class PackageReader {
   const LoadOptions& options_;
   ArchiveStorages weights_;
   ArchiveStorages constants_;
+  KeyedMap<const Storage*, bool> holds_bools_;  // constants_ and weights_ keep them
   std::map<std::pair<DeviceType, int8_t>, std::vector<IValue>> moves_;
 };
 

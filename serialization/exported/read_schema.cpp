@@ -12,6 +12,7 @@ namespace wick::exported {
 namespace {
 
 constexpr int64_t kMajorVersion = 8;
+constexpr size_t kMaxName = 4096;
 // The memory of a node, an operand and the meta of a tensor, their texts apart.
 constexpr uint64_t kNodeMemory = 256;
 constexpr uint64_t kOperandMemory = 320;
@@ -175,7 +176,7 @@ class SchemaReader {
     const std::string outer = std::exchange(place_, fmt::format("{}: node {}", name_, index));
     NodeRecord out;
     JsonView view(json, place_);
-    out.target = view.at("target").text();
+    out.target = nameIn(view.at("target"));
     place_ += fmt::format(" ({})", out.target.substr(0, 200));
     if (view.has("name")) out.name = view.at("name").text();
     charge(kNodeMemory + out.target.size() + out.name.size());
@@ -183,7 +184,7 @@ class SchemaReader {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const JsonView input = inputs.at(i);
       NamedOperand named;
-      named.name = input.at("name").text();
+      named.name = nameIn(input.at("name"));
       // 2 means by keyword; files of older versions do not say.
       named.by_position = !input.has("kind") || input.at("kind").integer() != 2;
       named.operand = operand(input.at("arg"));
@@ -248,7 +249,7 @@ class SchemaReader {
       out.kind = OperandKind::Graph;
       out.graph = std::make_shared<GraphRecord>();
       const std::string outer = place_;
-      out.graph->name = value.at("name").text();
+      out.graph->name = nameIn(value.at("name"));
       readGraph(value.at("graph"), *out.graph);
       place_ = outer;
       return out;
@@ -279,6 +280,17 @@ class SchemaReader {
     return scalar(OperandKind::Tensor, value);
   }
 
+  // Names stand in messages and in listings of graphs, where a control character would break lines or end the text.
+  static std::string nameIn(const JsonView& view) {
+    const std::string& name = view.text();
+    if (name.size() > kMaxName) view.fail("a name has {} characters", name.size());
+    for (const char c : name) {
+      if (static_cast<unsigned char>(c) >= ' ') continue;
+      view.fail("a name has the control character {}", static_cast<int>(c));
+    }
+    return name;
+  }
+
   Operand scalar(OperandKind kind, const JsonView& value) const {
     Operand out;
     out.kind = kind;
@@ -296,8 +308,10 @@ class SchemaReader {
         out.integer = value.boolean() ? 1 : 0;
         break;
       case OperandKind::String:
-      case OperandKind::Operator:
         out.text = value.text();
+        break;
+      case OperandKind::Operator:
+        out.text = nameIn(value);
         break;
       case OperandKind::Complex:
         out.real = value.at("real").number();
@@ -309,7 +323,7 @@ class SchemaReader {
       case OperandKind::Tensor:
       case OperandKind::Object:
       case OperandKind::Token:
-        out.text = value.at("name").text();
+        out.text = nameIn(value.at("name"));
         break;
       case OperandKind::SymInt:
       case OperandKind::SymFloat:
@@ -328,7 +342,7 @@ class SchemaReader {
     if (*member == "as_name") {
       Operand out;
       out.kind = kind;
-      out.text = value.text();
+      out.text = nameIn(value);
       charge(out.text.size());
       return out;
     }
@@ -341,7 +355,7 @@ class SchemaReader {
   }
 
   static std::string device(const JsonView& view) {
-    std::string name = view.at("type").text();
+    std::string name = nameIn(view.at("type"));
     if (view.has("index")) name += fmt::format(":{}", view.at("index").integer());
     return name;
   }
@@ -421,7 +435,7 @@ class SchemaReader {
       if (*member != row.member) continue;
       out.kind = row.kind;
       out.value = scalar(row.value, value.at("arg"));
-      if (row.target) out.target = value.at(row.target).text();
+      if (row.target) out.target = nameIn(value.at(row.target));
       if (value.has("persistent")) out.persistent = value.at("persistent").boolean();
       return out;
     }
@@ -455,7 +469,7 @@ class SchemaReader {
       out.value =
           scalar(row.kind == OutputSpec::Kind::Token ? OperandKind::Token : OperandKind::Tensor,
                  value.at("arg"));
-      if (row.target) out.target = value.at(row.target).text();
+      if (row.target) out.target = nameIn(value.at(row.target));
       return out;
     }
     view.fail("'{}' is no kind of output that is known", member->substr(0, 100));

@@ -23,9 +23,7 @@ class TreeReader {
       : name_(name), fields_(fields), budget_(budget) {}
 
   Tree read(const JsonView& view) {
-    if (!budget_.take(kTreeMemory)) {
-      throwLoadError("{}: the tree takes more memory than a file of this size may", name_);
-    }
+    charge(kTreeMemory);
     Tree tree;
     const JsonView children = view.at("children_spec").expectArray();
     if (!view.has("type")) {
@@ -40,6 +38,11 @@ class TreeReader {
   }
 
  private:
+  void charge(uint64_t bytes) const {
+    if (budget_.take(bytes)) return;
+    throwLoadError("{}: the tree takes more memory than a file of this size may", name_);
+  }
+
   void setKind(Tree& tree, const std::string& context_text, const JsonView& view) {
     const std::string& type = tree.type;
     if (type == "collections.namedtuple") return setFields(tree, context_text);
@@ -90,6 +93,8 @@ class TreeReader {
     tree.kind = Tree::Kind::Tuple;
     const auto found = fields_.find(context);
     if (found == fields_.end() || found->second.size() != tree.children.size()) return;
+    // Many tuples may name one class.
+    for (const std::string& field : found->second) charge(sizeof(std::string) + field.size());
     tree.kind = Tree::Kind::NamedTuple;
     tree.type = context;
     tree.keys = found->second;

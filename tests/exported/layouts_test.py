@@ -1,4 +1,4 @@
-"""Rewrites programs of the kit as earlier and later versions of PyTorch would have saved them, and runs what is read of these files.
+"""Rewrites programs of the kit as earlier and later versions of PyTorch would have saved them, and runs them.
 
 `FORMS` are the changes. A program is left out where the form cannot hold it, and only for the reasons that are written there.
 """
@@ -13,7 +13,7 @@ import exported_test
 import packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Of the many programs of single operators each form has its share.
+# Each form has its share of the many programs of single operators.
 SHARE = 24
 
 

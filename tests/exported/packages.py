@@ -41,7 +41,7 @@ def program(records, name="model"):
 
 
 def config(records, kind, name="model"):
-    """What the package says of each tensor of a model; `kind` is "weights" or "constants"."""
+    """The descriptions of the tensors of a model; `kind` is "weights" or "constants"."""
     return json.loads(records.get(f"data/{kind}/{name}_{kind}{CONFIG}", b'{"config": {}}'))["config"]
 
 
