@@ -96,7 +96,9 @@ step_fuzz() {
   local target
   for target in bazel-bin/tests/fuzz/*_fuzz; do
     echo "== $target"
-    WICK_FUZZ_COUNT=10000 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 "$target" || return 1
+    # In the folder of the files that it reads.
+    (program=$(realpath "$target") && cd "$target.runfiles/wick" &&
+      WICK_FUZZ_COUNT=10000 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 "$program") || return 1
   done
 }
 

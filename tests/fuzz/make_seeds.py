@@ -8,7 +8,9 @@ are random bytes; the first two choose the operator.
 """
 import os
 import random
+import subprocess
 import sys
+import tempfile
 import zipfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -19,6 +21,16 @@ def files(folder, ending):
         for name in sorted(names):
             if name.endswith(ending):
                 yield os.path.join(where, name)
+
+
+def exported_programs():
+    """Programs of torch.export, as exported_fuzz reads them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "programs")
+        make = os.path.join(ROOT, "fuzz", "make_exported.py")
+        subprocess.run([sys.executable, make, os.path.join(ROOT, "exported", "kit.tar.xz"), path], check=True)
+        with open(path, "rb") as file:
+            return file.read().split(b"\n####\n")
 
 
 def main():
@@ -50,6 +62,8 @@ def main():
     for path in files("scripts/cases", ".py"):
         with open(path, "rb") as file:
             write("source", file.read())
+    for program in exported_programs():
+        write("exported_program", program)
     generator = random.Random(1)
     for operator in range(4096):
         write("operator_call", operator.to_bytes(2, "big") + generator.randbytes(120))
