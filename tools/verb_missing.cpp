@@ -17,6 +17,8 @@
 #include "ir/operator.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/ops/refusals.h"
+#include "serialization/exported/import.h"
+#include "serialization/exported/package.h"
 #include "serialization/file_kind.h"
 #include "serialization/import.h"
 #include "tools/json_text.h"
@@ -133,8 +135,28 @@ void note(FileResult& result, const std::string& brief, const std::string& messa
   result.gaps.emplace(classify(brief), message);
 }
 
+// The archive, if it is one of torch.export; null for others.
+std::shared_ptr<ArchiveReader> openExported(const std::string& path) {
+  const Bytes file = mapFile(path);
+  if (contentsOf(file).kind != FileKind::ExportedProgram) return nullptr;
+  for (const auto layout : {ArchiveReader::Layout::OneFolder, ArchiveReader::Layout::Flat}) {
+    try {
+      auto archive = std::make_shared<ArchiveReader>(file, path, ArchiveLimits(), layout);
+      if (exported::isExportedProgram(*archive)) return archive;
+    } catch (const LoadError&) {
+    }
+  }
+  return nullptr;
+}
+
 // What remains hidden behind a function's first unknown operator.
 void searchSource(FileResult& result) {
+  if (const auto exported = openExported(result.path)) {
+    for (const std::string& name : exported::unknownOperators(exported)) {
+      result.gaps.emplace(Gap{Kind::Operator, name}, "called in the program");
+    }
+    return;
+  }
   ArchiveReader archive = ArchiveReader::open(result.path);
   for (const std::string& record : archive.records()) {
     if (!record.starts_with("code/") || !record.ends_with(".py")) continue;

@@ -142,6 +142,42 @@ bool isByKeyword(const Operator* op, Symbol function, const std::string& argumen
 
 }  // namespace
 
+std::optional<OperatorName> operatorNamed(std::string_view target) {
+  if (!target.starts_with(kOperators)) return std::nullopt;
+  target.remove_prefix(kOperators.size());
+  // The namespace may have dots of its own.
+  const size_t before_overload = target.rfind('.');
+  if (before_overload == std::string_view::npos || before_overload == 0) return std::nullopt;
+  const size_t before_name = target.rfind('.', before_overload - 1);
+  if (before_name == std::string_view::npos) return std::nullopt;
+  OperatorName out;
+  out.overload = target.substr(before_overload + 1);
+  if (out.overload == "default") out.overload.clear();
+  const std::string_view packet = target.substr(0, before_overload);
+  const auto* other = std::ranges::find(kOtherNames, packet, &OtherName::target);
+  out.symbol = Symbol::fromQualString(
+      other != std::end(kOtherNames)
+          ? std::string(other->name)
+          : fmt::format("{}::{}", packet.substr(0, before_name), packet.substr(before_name + 1)));
+  return out;
+}
+
+bool isKnownTarget(const std::string& target) {
+  const std::string_view view = target;
+  if (view.starts_with(kHigherOrder)) {
+    return isHigherOrderOperator(view.substr(kHigherOrder.size()));
+  }
+  if (const std::optional<OperatorName> name = operatorNamed(target)) {
+    return isBuiltinOperator(name->symbol);
+  }
+  if (view.starts_with(kSymFunction)) {
+    return isBuiltinOperator(Symbol::aten(view.substr(kSymFunction.size())));
+  }
+  return target == "torch.sym_sum" || target == "torch.sym_ite" ||
+         std::ranges::find(kNumberFunctions, view, &OtherName::target) !=
+             std::end(kNumberFunctions);
+}
+
 void GraphBuilder::fail(const std::string& message) const {
   throw CompileError(graph_.currentRange(), message);
 }
@@ -288,32 +324,19 @@ void GraphBuilder::emitNode(const NodeRecord& node) {
   if (target.starts_with(kHigherOrder)) {
     emitHigherOrder(node, target.substr(kHigherOrder.size()));
   } else if (target.starts_with(kOperators)) {
-    emitOperator(node, target.substr(kOperators.size()));
+    emitOperator(node);
   } else {
     emitNumbers(node);
   }
 }
 
-void GraphBuilder::emitOperator(const NodeRecord& node, std::string_view target) {
-  // NAMESPACE.NAME.OVERLOAD; the namespace may have dots of its own.
-  const size_t before_overload = target.rfind('.');
-  const size_t before_name = before_overload == std::string_view::npos || before_overload == 0
-                                 ? std::string_view::npos
-                                 : target.rfind('.', before_overload - 1);
-  if (before_name == std::string_view::npos) {
-    fail(fmt::format("'{}' is no name of an operator", node.target));
-  }
-  std::string_view overload = target.substr(before_overload + 1);
-  if (overload == "default") overload = "";
-  const std::string_view name = target.substr(before_name + 1, before_overload - before_name - 1);
-  std::string qualified = fmt::format("{}::{}", target.substr(0, before_name), name);
-  const auto* other =
-      std::ranges::find(kOtherNames, target.substr(0, before_overload), &OtherName::target);
-  if (other != std::end(kOtherNames)) qualified = other->name;
-  std::vector<Value*> results =
-      call(node, Symbol::fromQualString(qualified), overload, node.inputs);
-  if (std::ranges::find(kAttention, qualified) != std::end(kAttention) && !results.empty() &&
-      !node.outputs.empty()) {
+void GraphBuilder::emitOperator(const NodeRecord& node) {
+  const std::optional<OperatorName> name = operatorNamed(node.target);
+  if (!name) fail(fmt::format("'{}' is no name of an operator", node.target));
+  std::vector<Value*> results = call(node, name->symbol, name->overload, node.inputs);
+  const bool of_library =
+      std::ranges::find(kAttention, name->symbol.qualString()) != std::end(kAttention);
+  if (of_library && !results.empty() && !node.outputs.empty()) {
     results[0] = inRecordedOrder(node.outputs[0], results[0]);
   }
   bindOutputs(node, results);

@@ -15,6 +15,18 @@
 
 namespace wick::exported {
 
+// Whether there is an operator or function for nodes with this target: "torch.ops.aten.add.Tensor", "_operator.mul".
+bool isKnownTarget(const std::string& target);
+
+// The name of the operator that a target "torch.ops.NAMESPACE.NAME.OVERLOAD" means; nullopt for other text.
+struct OperatorName {
+  Symbol symbol;
+  std::string overload;
+};
+std::optional<OperatorName> operatorNamed(std::string_view target);
+// Whether there is such a higher-order operator here ("cond").
+bool isHigherOrderOperator(std::string_view name);
+
 // Used by one thread. Mistakes of a graph are CompileErrors with the line of its listing: names that nothing defines,
 // operators that are not known, arguments that do not fit.
 class GraphBuilder {
@@ -41,7 +53,7 @@ class GraphBuilder {
   friend class HigherOrder;  // higher_order.cpp
 
   void emitNode(const NodeRecord& node);
-  void emitOperator(const NodeRecord& node, std::string_view target);
+  void emitOperator(const NodeRecord& node);
   Value* inRecordedOrder(const Operand& output, Value* result);
   void emitNumbers(const NodeRecord& node);
   void emitHigherOrder(const NodeRecord& node, std::string_view name);

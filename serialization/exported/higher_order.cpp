@@ -19,10 +19,12 @@ class HigherOrder {
   HigherOrder(GraphBuilder& builder, const NodeRecord& node)
       : builder_(builder), graph_(builder.graph_), node_(node) {}
 
-  void emit(std::string_view name) {
+  // The function that emits calls of an operator; null for one that is not known.
+  using Emit = void (HigherOrder::*)();
+  static Emit find(std::string_view name) {
     struct Row {
       std::string_view name;
-      void (HigherOrder::*emit)();
+      Emit emit;
     };
     static constexpr Row kRows[] = {
         {"cond", &HigherOrder::condition},
@@ -45,7 +47,11 @@ class HigherOrder {
         {"out_dtype", &HigherOrder::outDType},
     };
     const auto* found = std::ranges::find(kRows, name, &Row::name);
-    if (found != std::end(kRows)) return (this->*found->emit)();
+    return found == std::end(kRows) ? nullptr : found->emit;
+  }
+
+  void emit(std::string_view name) {
+    if (const Emit emit = find(name)) return (this->*emit)();
     if (name == "call_torchbind") {
       fail(
           "higher_order::call_torchbind calls a method of an object of C++, which Wick does not "
@@ -307,18 +313,9 @@ class HigherOrder {
     std::string overload;
   };
   Target targetNamed(const std::string& text) const {
-    constexpr std::string_view kOperators = "torch.ops.";
-    const size_t dot = text.rfind('.');
-    const size_t before = dot == std::string::npos || dot == 0 ? dot : text.rfind('.', dot - 1);
-    if (!text.starts_with(kOperators) || before == std::string::npos ||
-        before < kOperators.size()) {
-      fail(fmt::format("'{}' is no name of an operator", text));
-    }
-    Target out;
-    out.name = Symbol::fromQualString(text.substr(kOperators.size(), before - kOperators.size()) +
-                                      "::" + text.substr(before + 1, dot - before - 1));
-    out.overload = text.substr(dot + 1);
-    if (out.overload == "default") out.overload.clear();
+    const std::optional<OperatorName> named = operatorNamed(text);
+    if (!named) fail(fmt::format("'{}' is no name of an operator", text));
+    Target out{nullptr, named->symbol, named->overload};
     out.op = OperatorRegistry::instance().find(out.name, out.overload);
     if (!out.op) {
       fail(fmt::format("Unknown builtin op: {}; the program calls {}", out.name.qualString(),
@@ -469,6 +466,10 @@ class HigherOrder {
   Graph& graph_;
   const NodeRecord& node_;
 };
+
+bool isHigherOrderOperator(std::string_view name) {
+  return HigherOrder::find(name) != nullptr;
+}
 
 void GraphBuilder::emitHigherOrder(const NodeRecord& node, std::string_view name) {
   HigherOrder(*this, node).emit(name);

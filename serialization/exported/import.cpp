@@ -382,6 +382,33 @@ class ProgramImporter {
 
 }  // namespace
 
+namespace {
+
+void addUnknown(const GraphRecord& graph, std::set<std::string>& names) {
+  const auto note = [&](const std::string& target) {
+    if (isKnownTarget(target)) return;
+    const std::optional<OperatorName> name = operatorNamed(target);
+    names.insert(name ? std::string(name->symbol.qualString()) : target);
+  };
+  for (const NodeRecord& node : graph.nodes) {
+    note(node.target);
+    for (const NamedOperand& input : node.inputs) {
+      if (input.operand.graph) addUnknown(*input.operand.graph, names);
+      if (input.operand.kind == OperandKind::Operator) note(input.operand.text);
+    }
+  }
+}
+
+}  // namespace
+
+std::set<std::string> unknownOperators(const std::shared_ptr<ArchiveReader>& archive) {
+  std::set<std::string> names;
+  for (const StoredProgram& stored : readPackage(archive, {})) {
+    addUnknown(stored.program.graph, names);
+  }
+  return names;
+}
+
 Module importProgram(const std::shared_ptr<ArchiveReader>& archive, const LoadOptions& options) {
   return ProgramImporter(archive, options).import();
 }

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "runtime/module.h"
 #include "serialization/archive_reader.h"
@@ -17,5 +19,8 @@ namespace wick::exported {
 // of these names that call them. Throws LoadError for what the archive holds wrongly, CompileError for operators that are not
 // known and calls that do not fit.
 Module importProgram(const std::shared_ptr<ArchiveReader>& archive, const LoadOptions& options);
+
+// The operators and functions in the programs of an archive that are not known ("mylib::op"). Throws LoadError.
+std::set<std::string> unknownOperators(const std::shared_ptr<ArchiveReader>& archive);
 
 }  // namespace wick::exported
