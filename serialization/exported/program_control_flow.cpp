@@ -10,24 +10,14 @@
 namespace wick::exported {
 namespace {
 
-OrderedJson member(const char* kind, OrderedJson value) {
-  OrderedJson out;
-  out[kind] = std::move(value);
-  return out;
-}
-
 OrderedJson positional(OrderedJson operand) {
-  OrderedJson out;
-  out["name"] = "";
-  out["arg"] = std::move(operand);
-  out["kind"] = 1;
-  return out;
+  return namedInput("", std::move(operand), true);
 }
 
 OrderedJson namesOf(const std::vector<OrderedJson>& tensors) {
   OrderedJson out = OrderedJson::array();
   for (const OrderedJson& tensor : tensors) out.push_back(tensor.at("as_tensor"));
-  return member("as_tensors", std::move(out));
+  return tagged("as_tensors", std::move(out));
 }
 
 OrderedJson graphJson(OrderedJson inputs, OrderedJson outputs, GraphParts& parts) {
@@ -102,7 +92,7 @@ OrderedJson ProgramWriter::part(const std::string& name, const std::vector<const
   OrderedJson out;
   out["name"] = name;
   out["graph"] = graphJson(std::move(given), std::move(made), own);
-  return member("as_graph", std::move(out));
+  return tagged("as_graph", std::move(out));
 }
 
 // An If one of whose sides does nothing but raise.
@@ -130,14 +120,14 @@ void ProgramWriter::writeAssertion(const Node& node, const Value* condition) {
         parts_->tensors.contains(holds.at("as_tensor").at("name").get<std::string>())
             ? parts_->tensors[holds.at("as_tensor").at("name").get<std::string>()]
             : outer_.tensors[holds.at("as_tensor").at("name").get<std::string>()];
-    holds = member("as_tensor", member("name", name));
+    holds = tagged("as_tensor", tagged("name", name));
     addNode("torch.ops.aten.logical_not.default", std::move(inputs), OrderedJson::array({holds}),
             name, node);
   }
   const std::optional<IValue> message = constantOf((if_true ? if_true : if_false)->input(0));
   OrderedJson inputs = OrderedJson::array(
       {named("self", holds),
-       named("assert_msg", member("as_string", message && message->isString()
+       named("assert_msg", tagged("as_string", message && message->isString()
                                                    ? message->toString()
                                                    : "an assertion of the program fails"))});
   addNode("torch.ops.aten._assert_async.msg", std::move(inputs), OrderedJson::array(),
@@ -242,7 +232,7 @@ void ProgramWriter::writeLoop(const Node& node) {
   all.insert(all.end(), inside.begin(), inside.end());
   all.insert(all.end(), given.begin(), given.end());
   OrderedJson inputs = OrderedJson::array();
-  inputs.push_back(positional(member("as_graph", std::move(condition))));
+  inputs.push_back(positional(tagged("as_graph", std::move(condition))));
   inputs.push_back(positional(part(unique("while_loop_body_graph"), all, body, outputs)));
   inputs.push_back(positional(namesOf(operands)));
   inputs.push_back(positional(namesOf(others)));
@@ -262,22 +252,6 @@ void ProgramWriter::writeLoop(const Node& node) {
 // ---- the whole ----
 
 namespace {
-
-OrderedJson leaf() {
-  OrderedJson out;
-  out["type"] = nullptr;
-  out["context"] = nullptr;
-  out["children_spec"] = OrderedJson::array();
-  return out;
-}
-
-OrderedJson container(const char* type, const std::string& context, OrderedJson children) {
-  OrderedJson out;
-  out["type"] = type;
-  out["context"] = context;
-  out["children_spec"] = std::move(children);
-  return out;
-}
 
 std::string keysOf(const IValue& dict) {
   OrderedJson keys = OrderedJson::array();
@@ -302,10 +276,10 @@ void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& 
     for (const IValue& v : in_runs) tensors.push_back(v.toTensor());
     const std::string own = unique(name);
     outer_.tensors[own] = metaOf(tensors, nullptr);
-    term.operand = member("as_tensor", member("name", own));
+    term.operand = tagged("as_tensor", tagged("name", own));
     graph_inputs_.push_back(term.operand);
-    input_specs.push_back(member("user_input", member("arg", term.operand)));
-    tree = leaf();
+    input_specs.push_back(tagged("user_input", tagged("arg", term.operand)));
+    tree = leafTree();
     return;
   }
   if (value.isList() || value.isTuple()) {
@@ -320,8 +294,8 @@ void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& 
       term.parts->push_back(std::move(part));
       children.push_back(std::move(child));
     }
-    tree =
-        container(value.isList() ? "builtins.list" : "builtins.tuple", "null", std::move(children));
+    tree = containerTree(value.isList() ? "builtins.list" : "builtins.tuple", "null",
+                         std::move(children));
     return;
   }
   if (value.isDict()) {
@@ -339,7 +313,7 @@ void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& 
       term.parts->push_back(std::move(part));
       children.push_back(std::move(child));
     }
-    tree = container("builtins.dict", keysOf(value), std::move(children));
+    tree = containerTree("builtins.dict", keysOf(value), std::move(children));
     return;
   }
   // A constant, which is what the program was made with.
@@ -348,28 +322,29 @@ void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& 
   spec["name"] = unique(name);
   spec["value"] = term.operand;
   graph_inputs_.push_back(term.operand);
-  input_specs.push_back(member("constant_input", std::move(spec)));
-  tree = leaf();
+  input_specs.push_back(tagged("constant_input", std::move(spec)));
+  tree = leafTree();
 }
 
 OrderedJson ProgramWriter::treeOf(const Value* value, const IValue& example) {
   const Term term = termOf(value);
   const auto add = [&](const auto& self, const Term& part, const IValue& of) -> OrderedJson {
     if (!part.isContainer()) {
-      output_specs.push_back(member("user_output", member("arg", part.operand)));
-      return leaf();
+      output_specs.push_back(tagged("user_output", tagged("arg", part.operand)));
+      return leafTree();
     }
     OrderedJson children = OrderedJson::array();
     if (of.isDict()) {
       size_t i = 0;
       for (const auto& [key, element] : of.items())
         children.push_back(self(self, part.parts->at(i++), element));
-      return container("builtins.dict", keysOf(of), std::move(children));
+      return containerTree("builtins.dict", keysOf(of), std::move(children));
     }
     for (size_t i = 0; i < part.parts->size(); ++i) {
       children.push_back(self(self, (*part.parts)[i], of.elements().at(i)));
     }
-    return container(of.isList() ? "builtins.list" : "builtins.tuple", "null", std::move(children));
+    return containerTree(of.isList() ? "builtins.list" : "builtins.tuple", "null",
+                         std::move(children));
   };
   return add(add, term, example);
 }
@@ -397,10 +372,10 @@ void ProgramWriter::write(const std::vector<std::string>& argument_names, size_t
   const Value* result = source_.outputs().at(0);
   const OrderedJson results = treeOf(result, *runs_[0].find(result));
   OrderedJson both = OrderedJson::array();
-  both.push_back(container("builtins.tuple", "null", std::move(by_position)));
-  both.push_back(container("builtins.dict", "[]", OrderedJson::array()));
+  both.push_back(containerTree("builtins.tuple", "null", std::move(by_position)));
+  both.push_back(containerTree("builtins.dict", "[]", OrderedJson::array()));
   argument_tree =
-      OrderedJson::array({1, container("builtins.tuple", "null", std::move(both))}).dump();
+      OrderedJson::array({1, containerTree("builtins.tuple", "null", std::move(both))}).dump();
   result_tree = OrderedJson::array({1, results}).dump();
 
   // Parameters, buffers and constants come first.
@@ -420,12 +395,12 @@ void ProgramWriter::write(const std::vector<std::string>& argument_names, size_t
       if (!used_.contains(i) || t.is_parameter != group.is_parameter ||
           t.is_constant != group.is_constant)
         continue;
-      inputs.push_back(member("as_tensor", member("name", input_names_.at(i))));
+      inputs.push_back(tagged("as_tensor", tagged("name", input_names_.at(i))));
       OrderedJson spec;
-      spec["arg"] = member("name", input_names_.at(i));
+      spec["arg"] = tagged("name", input_names_.at(i));
       spec[group.target] = t.name;
       if (!group.is_parameter && !group.is_constant) spec["persistent"] = true;
-      specs.push_back(member(group.kind, std::move(spec)));
+      specs.push_back(tagged(group.kind, std::move(spec)));
     }
   }
   for (OrderedJson& input : graph_inputs_) inputs.push_back(std::move(input));

@@ -52,20 +52,6 @@ constexpr OtherOverload kOtherOverloads[] = {
     {"aten::to", "prim_Device", "torch.ops.aten.to.dtype_layout"},
 };
 
-OrderedJson input(const std::string& name, OrderedJson operand, bool by_position) {
-  OrderedJson out;
-  out["name"] = name;
-  out["arg"] = std::move(operand);
-  out["kind"] = by_position ? 1 : 2;
-  return out;
-}
-
-OrderedJson one(const char* kind, OrderedJson value) {
-  OrderedJson out;
-  out[kind] = std::move(value);
-  return out;
-}
-
 bool isPlainNumber(const Value* value) {
   const TypeKind kind = value->type()->kind();
   return kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Bool ||
@@ -136,12 +122,12 @@ ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* use
     } else if (operand->node()->kind() == prim::Constant) {
       const Tensor& value = runs_[0].find(operand)->toTensor();
       if (value.numel() != 1) fail(user, "a number of a tensor with several elements");
-      term.operand = isFloating(value.dtype()) ? one("as_float", value.item<double>())
-                                               : one("as_int", value.item<int64_t>());
+      term.operand = isFloating(value.dtype()) ? tagged("as_float", value.item<double>())
+                                               : tagged("as_int", value.item<int64_t>());
     } else {
       term = numberOf(operand, user);
     }
-    inputs.push_back(input(i == 0 ? "a" : "b", term.operand, true));
+    inputs.push_back(namedInput(i == 0 ? "a" : "b", term.operand, true));
   }
   // Tensors of integers are divided towards zero or rounded down; sizes are not negative.
   const std::string name = unique(baseName(*node));
@@ -156,14 +142,14 @@ ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* use
   if (!text) fail(user, "a number that is no simple expression of the sizes that change");
   if (text->empty()) {
     Term constant;
-    constant.operand = one("as_int", in_runs[0]);
+    constant.operand = tagged("as_int", in_runs[0]);
     return constant;
   }
   expression["expr_str"] = *text;
-  expression["hint"] = one("as_int", in_runs[0]);
-  parts_->integers[name] = one("as_expr", std::move(expression));
+  expression["hint"] = tagged("as_int", in_runs[0]);
+  parts_->integers[name] = tagged("as_expr", std::move(expression));
   Term out;
-  out.operand = one("as_sym_int", one("as_name", name));
+  out.operand = tagged("as_sym_int", tagged("as_name", name));
   OrderedJson outputs = OrderedJson::array();
   outputs.push_back(out.operand);
   addNode(found->target, std::move(inputs), std::move(outputs), name, *node);
@@ -184,9 +170,9 @@ void ProgramWriter::writeNumbers(const Node& node) {
     terms_[output] = term;
   };
   if (kind == Symbol::prim("NumToTensor")) {
-    inputs.push_back(input("s", operandOf(node.input(0)), true));
+    inputs.push_back(namedInput("s", operandOf(node.input(0)), true));
     const bool is_int = runs_[0].find(output)->toTensor().dtype() == DType::Long;
-    inputs.push_back(input("dtype", one("as_scalar_type", is_int ? 5 : 8), false));
+    inputs.push_back(namedInput("dtype", tagged("as_scalar_type", is_int ? 5 : 8), false));
     return finish("torch.ops.aten.scalar_tensor.default", unique("scalar_tensor"));
   }
   if (kind == Symbol::aten("size") && output->type()->kind() == TypeKind::List) {
@@ -205,10 +191,10 @@ void ProgramWriter::writeNumbers(const Node& node) {
       } else {
         const std::string name = unique("sym_size_int");
         parts_->integers[name] = size;
-        part.operand = one("as_sym_int", one("as_name", name));
+        part.operand = tagged("as_sym_int", tagged("as_name", name));
         OrderedJson given = OrderedJson::array();
-        given.push_back(input("self", operandOf(node.input(0)), true));
-        given.push_back(input("dim", one("as_int", d), true));
+        given.push_back(namedInput("self", operandOf(node.input(0)), true));
+        given.push_back(namedInput("dim", tagged("as_int", d), true));
         OrderedJson made = OrderedJson::array();
         made.push_back(part.operand);
         addNode("torch.ops.aten.sym_size.int", std::move(given), std::move(made), name, node);
@@ -219,12 +205,12 @@ void ProgramWriter::writeNumbers(const Node& node) {
     return;
   }
   if (kind == Symbol::aten("size")) {
-    inputs.push_back(input("self", operandOf(node.input(0)), true));
-    inputs.push_back(input("dim", operandOf(node.input(1)), true));
+    inputs.push_back(namedInput("self", operandOf(node.input(0)), true));
+    inputs.push_back(namedInput("dim", operandOf(node.input(1)), true));
     return finish("torch.ops.aten.sym_size.int", unique("sym_size_int"));
   }
   if (kind == Symbol::aten("numel")) {
-    inputs.push_back(input("self", operandOf(node.input(0)), true));
+    inputs.push_back(namedInput("self", operandOf(node.input(0)), true));
     return finish("torch.ops.aten.sym_numel.default", unique("sym_numel"));
   }
   const bool converts = kind == aten::Int || kind == aten::Float || kind == aten::Bool ||
@@ -236,7 +222,7 @@ void ProgramWriter::writeNumbers(const Node& node) {
       terms_[output] = numberOf(node.input(0), &node);
       return;
     }
-    inputs.push_back(input("self", operandOf(node.input(0)), true));
+    inputs.push_back(namedInput("self", operandOf(node.input(0)), true));
     return finish("torch.ops.aten.item.default", unique("item"));
   }
   if (converts) {
@@ -245,7 +231,7 @@ void ProgramWriter::writeNumbers(const Node& node) {
       terms_[output] = termOf(node.input(0));
       return;
     }
-    inputs.push_back(input("a", operandOf(node.input(0)), true));
+    inputs.push_back(namedInput("a", operandOf(node.input(0)), true));
     return finish(kind == aten::Float ? "torch.sym_float" : "torch.sym_int", unique("number"));
   }
   const auto* found =
@@ -258,7 +244,7 @@ void ProgramWriter::writeNumbers(const Node& node) {
     if (node.input(i)->type()->kind() == TypeKind::Tensor) {
       fail(&node, fmt::format("{} of a tensor gives a number", kind.qualString()));
     }
-    inputs.push_back(input(i == 0 ? "a" : "b", operandOf(node.input(i)), true));
+    inputs.push_back(namedInput(i == 0 ? "a" : "b", operandOf(node.input(i)), true));
   }
   finish(found->target, unique(baseName(node)));
 }
@@ -335,7 +321,7 @@ void ProgramWriter::writeOperator(const Node& node) {
       continue;
     }
     const bool by_position = !declared.kwarg_only && !(all_by_name && i > 0) && inputs.size() == i;
-    inputs.push_back(input(declared.name, argument(node, declared, value), by_position));
+    inputs.push_back(namedInput(declared.name, argument(node, declared, value), by_position));
   }
   OrderedJson outputs = OrderedJson::array();
   // A node with one result shares its name; parts of several results have names of their own.
@@ -346,7 +332,7 @@ void ProgramWriter::writeOperator(const Node& node) {
     const IValue* example = runs_[0].find(output);
     if (output->type()->kind() == TypeKind::Tensor) {
       if (!example || !example->isTensor()) {
-        outputs.push_back(one("as_none", true));
+        outputs.push_back(tagged("as_none", true));
         continue;
       }
       term.operand = defineTensor(output, own);
@@ -367,11 +353,11 @@ void ProgramWriter::writeOperator(const Node& node) {
         const std::string element = unique("getitem");
         parts_->tensors[element] = metaOf(in_runs, output);
         Term part;
-        part.operand = one("as_tensor", one("name", element));
-        names.push_back(one("name", element));
+        part.operand = tagged("as_tensor", tagged("name", element));
+        names.push_back(tagged("name", element));
         term.parts->push_back(std::move(part));
       }
-      outputs.push_back(one("as_tensors", std::move(names)));
+      outputs.push_back(tagged("as_tensors", std::move(names)));
     } else {
       fail(&node, fmt::format("{} gives {}, which has no form in exported programs",
                               node.kind().qualString(), output->type()->annotation()));

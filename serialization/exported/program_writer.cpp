@@ -44,32 +44,6 @@ int64_t schemaNumber(int64_t value, std::optional<int64_t> (*of)(int64_t)) {
   return 0;
 }
 
-OrderedJson leafTree() {
-  OrderedJson out;
-  out["type"] = nullptr;
-  out["context"] = nullptr;
-  out["children_spec"] = OrderedJson::array();
-  return out;
-}
-
-OrderedJson tree(const char* type, const std::string& context, OrderedJson children) {
-  OrderedJson out;
-  out["type"] = type;
-  out["context"] = context;
-  out["children_spec"] = std::move(children);
-  return out;
-}
-
-OrderedJson tagged(const char* kind, OrderedJson value) {
-  OrderedJson out;
-  out[kind] = std::move(value);
-  return out;
-}
-
-OrderedJson tensorOperand(const std::string& name) {
-  return tagged("as_tensor", tagged("name", name));
-}
-
 }  // namespace
 
 namespace {

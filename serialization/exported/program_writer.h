@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,12 +11,11 @@
 #include "core/keyed_hash.h"
 #include "ir/graph.h"
 #include "serialization/exported/fixed_values.h"
+#include "serialization/exported/program_json.h"
 #include "serialization/exported/recorded_values.h"
 #include "serialization/exported/size_fit.h"
 
 namespace wick::exported {
-
-using OrderedJson = nlohmann::ordered_json;
 
 // A tensor of the module that a graph holds as a constant.
 struct NamedTensor {
