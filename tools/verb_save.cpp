@@ -1,4 +1,5 @@
 #include "core/output_file.h"
+#include "runtime/call.h"
 #include "runtime/frozen_module.h"
 #include "runtime/module_builder.h"
 #include "serialization/export.h"

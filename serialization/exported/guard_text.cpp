@@ -145,7 +145,7 @@ class GuardParser {
       }
       if (!take("]")) return std::nullopt;
     }
-    const std::optional<std::string> variable = variable_(path);
+    std::optional<std::string> variable = variable_(path);
     if (!variable) return std::nullopt;
     for (const std::string_view property : {".size()[", ".stride()["}) {
       if (!take(property)) continue;

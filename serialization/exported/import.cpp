@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "ir/function.h"
 #include "ir/verifier.h"
 #include "runtime/module_builder.h"
 #include "serialization/exported/call_text.h"
