@@ -50,7 +50,7 @@ void resetCaptures();
 // The number of entries that a code object may have in one region; afterwards other calls run
 // plainly.
 int64_t cacheSizeLimit();
-void setCacheSizeLimit(int64_t limit);
+void setCacheSizeLimit(int64_t value);
 
 // Counts since the process began.
 struct Counters {

@@ -62,7 +62,8 @@ bool isKnownLayout(PyObject* make) {
   PyObject* const length = PyDict_GetItemString(PyEval_GetBuiltins(), "len");
   const Object text = Object::own(PyUnicode_FromString("text"));
   if (!length || !text) return false;
-  const Object key = text, other = Object::own(PyTuple_Pack(1, text.get()));
+  const Object& key = text;
+  const Object other = Object::own(PyTuple_Pack(1, text.get()));
   for (const Py_ssize_t most : {Py_ssize_t{-1}, Py_ssize_t{2}}) {
     const Object limit = most < 0 ? Object::share(Py_None) : Object::own(PyLong_FromSsize_t(most));
     const Object decorator = Object::own(PyObject_CallOneArg(make, limit.get()));

@@ -8,6 +8,7 @@
 #include "capture/evaluate/capture.h"
 #include "capture/evaluate/protocol.h"
 #include "capture/values/constant.h"
+#include "capture/values/derived_dict.h"
 #include "capture/values/dict.h"
 #include "capture/values/identity.h"
 #include "capture/values/instance.h"
@@ -84,7 +85,7 @@ Variable* formatted(Capture& capture, Variable* value, int conversion, Variable*
   if (auto* exception = dynamic_cast<ExceptionVariable*>(value)) {
     if (Variable* found = textOf(capture, *exception, conversion, specification)) return found;
   }
-  if (isInstance(value) || has_text) {
+  if (dynamic_cast<InstanceVariable*>(value) || has_text) {
     if (conversion != 0 && specification) {
       return formatted(capture, formatted(capture, value, conversion, nullptr), 0, specification);
     }
