@@ -466,6 +466,17 @@ void addModules(py::module_& m) {
              const WithoutGil others;
              saveModule(s.module, path, options);
            })
+      .def_static("example_sizes",
+                  [](const std::vector<std::tuple<std::string, int64_t, int64_t>>& sizes) {
+                    std::vector<DynamicSize> open;
+                    for (const auto& [name, least, most] : sizes)
+                      open.push_back({name, least, most});
+                    std::vector<std::vector<int64_t>> examples;
+                    for (int64_t e = 0; e < (open.empty() ? 1 : kExportExamples); ++e) {
+                      examples.push_back(exampleSizes(open, e));
+                    }
+                    return examples;
+                  })
       // Sizes are (name, least, most); an example is a value for each of them, and the arguments.
       .def("save_exported",
            [](const ScriptModule& s, const std::string& path, const py::list& examples,

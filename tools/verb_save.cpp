@@ -33,34 +33,19 @@ Module moduleOf(const Options& options, const LoadedFile& program) {
   return builder.build();
 }
 
-// Sizes of an example: others for each one, and not in step with each other.
-std::vector<int64_t> sizesOf(const std::vector<aot::Symbol>& symbols, int64_t example) {
-  std::vector<int64_t> sizes;
-  for (size_t k = 0; k < symbols.size(); ++k) {
-    const aot::Symbol& symbol = symbols[k];
-    // Programs may treat a size of one in another way.
-    const int64_t first = symbol.minimum < 2 && symbol.maximum >= 2 ? 1 : 0;
-    const int64_t count = symbol.count() - first;
-    const int64_t at = (count / 2 + example * (example + 1 + static_cast<int64_t>(k))) % count;
-    sizes.push_back(symbol.minimum + (first + at) * symbol.step);
-  }
-  return sizes;
-}
-
 void saveAsExported(const Module& module, const Options& options) {
-  constexpr int64_t kExamples = 5;
   const std::vector<aot::Symbol> symbols = namedSizes(options.inputs, options.ranges, {});
   checkNames(options.inputs, options.ranges, {});
   ExportedOptions exported;
   if (!options.method.empty()) exported.method = options.method;
   for (const aot::Symbol& symbol : symbols) {
-    exported.sizes.push_back({symbol.name, symbol.minimum, symbol.maximum});
+    exported.sizes.push_back({symbol.name, symbol.minimum, symbol.maximum, symbol.step});
   }
   const FunctionSchema& schema = module.method(exported.method).schema();
   std::vector<ExportExample> examples;
-  for (int64_t e = 0; e < (symbols.empty() ? 1 : kExamples); ++e) {
+  for (int64_t e = 0; e < (symbols.empty() ? 1 : kExportExamples); ++e) {
     ExportExample example;
-    example.sizes = sizesOf(symbols, e);
+    example.sizes = exampleSizes(exported.sizes, e);
     Arguments arguments =
         options.inputs_file.empty()
             ? argumentsFromInputs(withSizes(options.inputs, symbols, example.sizes), schema, 1,

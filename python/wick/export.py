@@ -4,9 +4,6 @@ from wick import _C
 
 __all__ = ["load", "save"]
 
-# Examples for open sizes: enough to tell sums, products and quotients of sizes apart.
-_EXAMPLES = 5
-
 
 def load(file, map_location=None, *, extra_files=None):
     """Reads a file of torch.export.save, from a path or a file that is open, as a ScriptModule.
@@ -42,8 +39,7 @@ def save(module, file, args, *, dynamic_shapes=None, method="forward"):
     if len({name for name, _, _ in sizes}) != len(sizes):
         raise ValueError("export.save: a size has one range, and one was given several")
     examples = []
-    for i in range(_EXAMPLES if sizes else 1):
-        values = [_value(i, k, least, most) for k, (_, least, most) in enumerate(sizes)]
+    for values in module._c.example_sizes(sizes):
         of_name = {name: value for (name, _, _), value in zip(sizes, values)}
         made = list(args)
         for argument, dim, name, _, _ in places:
@@ -64,13 +60,6 @@ def _places(names, args, dynamic_shapes):
                 raise ValueError(f"export.save: expected (name, least, most) for a size, got {size!r}")
             places.append((argument, dim, *size))
     return places
-
-
-def _value(example, index, least, most):
-    """A size for an example; those of several names do not change in step. Programs may treat a size of one in another way."""
-    least = 2 if least < 2 <= most else least
-    count = most - least + 1
-    return least + (count // 2 + example * (example + 1 + index)) % count
 
 
 def _resized(tensor, dim, size):

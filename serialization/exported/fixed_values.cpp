@@ -84,6 +84,42 @@ bool FixedValues::followsFromSizes(const Value* value) {
   return follows;
 }
 
+bool FixedValues::isEqualInRuns(const Value* value) const {
+  const IValue* first = runs_[0].find(value);
+  return first && std::ranges::all_of(runs_, [&](const RecordedRun& run) {
+           const IValue* other = run.find(value);
+           return other && other->repr() == first->repr();
+         });
+}
+
+// Whether a value that follows from sizes is computed from one that differs between runs.
+bool FixedValues::hasOpenSize(const Value* value) {
+  const auto found = open_.find(value);
+  if (found != open_.end()) return found->second;
+  const Node* node = value->node();
+  bool open = false;
+  if (asksForSizes(node->kind()) || node->kind() == prim::Param) {
+    open = !isEqualInRuns(value);
+  } else if (node->kind() == prim::If) {
+    open = hasOpenSize(node->input(0));
+    for (const Block* block : node->blocks()) {
+      open = open || (runs_[0].find(block->outputs()[value->offset()]) &&
+                      hasOpenSize(block->outputs()[value->offset()]));
+    }
+  }
+  if (node->kind() != prim::Param && node->kind() != prim::If) {
+    open = open || std::ranges::any_of(node->inputs(), [&](const Value* input) {
+             // The sizes of these were compared.
+             const TypeKind type = input->type()->kind();
+             const bool is_given = type == TypeKind::Tensor || type == TypeKind::List ||
+                                   type == TypeKind::Dict || type == TypeKind::Tuple;
+             return !(asksForSizes(node->kind()) && is_given) && hasOpenSize(input);
+           });
+  }
+  open_[value] = open;
+  return open;
+}
+
 const IValue* FixedValues::find(const Value* value) {
   const IValue* first = runs_[0].find(value);
   if (!first || first->isTensor()) return nullptr;
@@ -92,12 +128,8 @@ const IValue* FixedValues::find(const Value* value) {
       first->isNumber() || first->isString() || first->isNone() || first->isDevice() ||
       (first->isList() && !first->elements().empty() &&
        std::ranges::all_of(first->elements(), [](const IValue& v) { return v.isNumber(); }));
-  if (!plain || isChanged(value) || !followsFromSizes(value)) return nullptr;
-  for (const RecordedRun& run : runs_) {
-    const IValue* other = run.find(value);
-    if (!other || other->repr() != first->repr()) return nullptr;
-  }
-  return first;
+  if (!plain || isChanged(value) || !followsFromSizes(value) || hasOpenSize(value)) return nullptr;
+  return isEqualInRuns(value) ? first : nullptr;
 }
 
 }  // namespace wick::exported

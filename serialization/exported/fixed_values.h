@@ -17,14 +17,19 @@ class FixedValues {
 
   // Whether elements of tensors do not matter to the value, only sizes and constants.
   bool followsFromSizes(const Value* value);
-  // Returns the number, text, device, None, or list of numbers that the value is in all runs, if it follows from sizes; null for
-  // others. Constants of the graph are fixed, tensors are not.
+  // Returns the number, text, device, None, or list of numbers that the value is in all calls; null for others. Constants of the
+  // graph are fixed, tensors are not. A number that is computed from an open size is not, even if all runs agree: other sizes may
+  // give another one.
   const IValue* find(const Value* value);
 
  private:
+  bool hasOpenSize(const Value* value);
+  bool isEqualInRuns(const Value* value) const;
+
   const Graph& graph_;
   const std::vector<RecordedRun>& runs_;
   std::unordered_map<const Value*, bool> follows_;
+  std::unordered_map<const Value*, bool> open_;
 };
 
 }  // namespace wick::exported

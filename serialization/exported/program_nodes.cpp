@@ -100,6 +100,12 @@ void ProgramWriter::writeNode(const Node& node) {
   writeOperator(node);
 }
 
+// Whether the third input, a factor of the second one, is 1.
+bool ProgramWriter::hasFactorOne(const Node& node) {
+  const IValue* factor = node.inputs().size() == 3 ? fixed(node.input(2)) : nullptr;
+  return factor && factor->isInt() && factor->toInt() == 1;
+}
+
 // A tensor without dimensions that is computed from sizes, as traces have them, as a number.
 ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* user) {
   const Node* node = tensor->node();
@@ -107,7 +113,8 @@ ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* use
   if (kind == Symbol::prim("NumToTensor")) return termOf(node->input(0));
   const auto* found =
       std::ranges::find(kWrittenFunctions, kind.qualString(), &NumberFunction::name);
-  const bool of_two = found != std::end(kWrittenFunctions) && node->inputs().size() >= 2;
+  const bool of_two = found != std::end(kWrittenFunctions) && node->inputs().size() >= 2 &&
+                      (node->inputs().size() == 2 || hasFactorOne(*node));
   if (!of_two || !followsFromSizes(tensor)) {
     fail(user, "a number of a tensor that is not computed from sizes by simple arithmetic");
   }

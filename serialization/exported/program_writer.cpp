@@ -44,10 +44,6 @@ int64_t schemaNumber(int64_t value, std::optional<int64_t> (*of)(int64_t)) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 // The same for tensors that are one, with a gradient or without.
 std::string identityOf(const Tensor& tensor) {
   return fmt::format("{} {} {} {} {}", static_cast<const void*>(tensor.storage().get()),
@@ -163,6 +159,12 @@ ProgramWriter::Term ProgramWriter::constantTerm(const IValue& value, const Value
   return term;
 }
 
+OrderedJson ProgramWriter::operandOf(const Value* value) {
+  const Term term = termOf(value);
+  if (term.isContainer()) fail(value->node(), "a list or dict stands where a single value belongs");
+  return term.operand;
+}
+
 ProgramWriter::Term ProgramWriter::termOf(const Value* value) {
   const auto found = terms_.find(value);
   if (found != terms_.end()) return found->second;
@@ -185,6 +187,7 @@ ProgramWriter::Term ProgramWriter::termOf(const Value* value) {
     }
   } else if (kind == prim::ListUnpack || kind == prim::TupleUnpack) {
     const Term whole = termOf(node->input(0));
+    if (!whole.isContainer()) fail(node, "a list that an operator made is not supported here");
     if (value->offset() >= whole.parts->size()) fail(node, "a list is shorter than its parts");
     term = (*whole.parts)[value->offset()];
   } else if (kind == prim::TupleIndex || kind == Symbol::aten("__getitem__")) {

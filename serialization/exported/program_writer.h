@@ -77,9 +77,8 @@ class ProgramWriter {
 
   Term termOf(const Value* value);
   Term constantTerm(const IValue& value, const Value* at);
-  OrderedJson operandOf(const Value* value) { return termOf(value).operand; }
+  OrderedJson operandOf(const Value* value);
   OrderedJson tensorInput(const Tensor& tensor);
-  std::string noteInput(const std::string& name, const Value* value, const Tensor& example);
 
   void writeBlock(const Block& block);
   void writeNode(const Node& node);
@@ -92,6 +91,7 @@ class ProgramWriter {
   OrderedJson part(const std::string& name, const std::vector<const Value*>& inputs,
                    const Block& block, const std::vector<const Value*>& outputs);
   std::vector<const Value*> freeTensors(const Node& node);
+  bool hasFactorOne(const Node& node);
   Term numberOf(const Value* tensor, const Node* user);
 
   OrderedJson argument(const Node& node, const Argument& declared, const Value* value);

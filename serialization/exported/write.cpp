@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +36,13 @@ using exported::SizeFit;
 constexpr int64_t kWrittenMajor = 8;
 constexpr int64_t kWrittenMinor = 17;
 
+IValue copyOf(const IValue& value);
+std::vector<IValue> copyOf(const std::vector<IValue>& values) {
+  std::vector<IValue> copies;
+  for (const IValue& value : values) copies.push_back(copyOf(value));
+  return copies;
+}
+
 void simplify(Graph& graph) {
   constexpr UnrollLimits kLimits{1024, 1 << 12, 1 << 15};
   for (int round = 0; round < 4; ++round) {
@@ -56,9 +65,22 @@ std::shared_ptr<Graph> straightGraph(const Module& module, GraphFunction& method
   return graph;
 }
 
+IValue copyOf(const IValue& value) {
+  if (value.isTensor()) return value.toTensor().detach().clone();
+  if (value.isList()) {
+    return makeRef<ListObject>(value.toList().element_type, copyOf(value.elements()));
+  }
+  if (value.isTuple()) return makeRef<TupleObject>(copyOf(value.elements()), value.toTuple().named);
+  if (!value.isDict()) return value;
+  auto dict = makeRef<DictObject>(value.toDict().key_type, value.toDict().value_type);
+  for (const auto& [key, element] : value.items()) dict->set(key, copyOf(element));
+  return IValue(std::move(dict));
+}
+
 std::vector<RecordedRun> record(const Graph& graph, const std::vector<std::vector<IValue>>& calls) {
   std::vector<RecordedRun> runs;
-  for (const std::vector<IValue>& arguments : calls) runs.emplace_back(graph, arguments);
+  // Runs may write to their arguments.
+  for (const std::vector<IValue>& arguments : calls) runs.emplace_back(graph, copyOf(arguments));
   return runs;
 }
 
@@ -103,7 +125,7 @@ std::vector<NamedTensor> tensorsOf(const Module& module) {
   return out;
 }
 
-// Writes storages of tensors as they are, each once, and what lies where.
+// Writes each storage of the tensors once, and a table that tells the storage and the layout of each tensor.
 class PayloadWriter {
  public:
   PayloadWriter(ArchiveWriter& archive, const char* folder, const char* prefix)
@@ -187,6 +209,21 @@ OrderedJson programJson(const ProgramWriter& writer, const ExportedOptions& opti
 }
 
 }  // namespace
+
+std::vector<int64_t> exampleSizes(const std::vector<DynamicSize>& sizes, int64_t example) {
+  std::vector<int64_t> values;
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    const DynamicSize& size = sizes[k];
+    const int64_t first = size.least < 2 && size.most >= 2 ? 2 : size.least;
+    const int64_t last = std::max<int64_t>((size.most - first) / size.step, 0);
+    const std::array<int64_t, kExportExamples> places = {
+        last / 2, 0, last, last / 2 + 1, 1, last - 1, last / 2 + 4};
+    const int64_t place =
+        places[static_cast<size_t>(example + static_cast<int64_t>(k)) % places.size()];
+    values.push_back(first + std::clamp<int64_t>(place, 0, last) * size.step);
+  }
+  return values;
+}
 
 void saveExported(const Module& module, const std::vector<ExportExample>& examples,
                   const std::string& path, const ExportedOptions& options) {

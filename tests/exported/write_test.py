@@ -48,6 +48,12 @@ SCRIPTS = {
     "open_image": (
         "def f(x: Tensor, w: Tensor):\n    y = torch.max_pool2d(torch.conv2d(x, w, stride=[2, 2], padding=[1, 1]), [2, 2])\n    return y.reshape(x.size(0), -1).sum(1), y.mean([2, 3])\n",
         (rand(2, 3, 16, 16), rand(4, 3, 3, 3)), {"x": {0: ("N", 1, 8), 2: ("H", 8, 64), 3: ("W", 8, 64)}}, [(rand(1, 3, 33, 20), rand(4, 3, 3, 3)), (rand(5, 3, 8, 64), rand(4, 3, 3, 3))]),
+    "branch_on_size": ("def f(x: Tensor):\n    if x.size(0) > 60:\n        y = x * 2\n    else:\n        y = x + 1\n    return y\n", (rand(4),), {"x": {0: ("N", 1, 64)}},
+                       [(rand(61),), (rand(60),), (rand(64),)]),
+    "branch_on_parity": ("def f(x: Tensor):\n    if x.size(0) % 2 == 0:\n        y = x * 2\n    else:\n        y = x + 1\n    return y\n", (rand(4),), {"x": {0: ("N", 1, 64)}},
+                         [(rand(7),), (rand(8),)]),
+    "quotient_of_a_size": ("def f(x: Tensor):\n    return x.size(0) // 40, x + 1\n", (rand(4),), {"x": {0: ("N", 1, 64)}},
+                       [(rand(3),), (rand(39),), (rand(40),), (rand(64),)]),
     "equal_sizes": ("def f(x: Tensor, y: Tensor):\n    return x + y, torch.cat([x, y])\n", (rand(4), rand(4)), {"x": {0: ("N", 2, 9)}, "y": {0: ("N", 2, 9)}}, [(rand(9), rand(9))]),
 }
 
@@ -81,6 +87,12 @@ class WriteTest(unittest.TestCase):
             made(rand(65, 3))
         with self.assertRaisesRegex(RuntimeError, r"x.shape\[1\] to be equal to 3, but got 2"):
             made(rand(4, 2))
+
+    def test_arguments_are_not_written_to(self):
+        x = rand(4)
+        before = x.clone()
+        self.written(wick.jit.CompilationUnit("def f(x: Tensor):\n    x.add_(1)\n    return x * 2\n").f, (x,))
+        self.assertIsNone(difference(x, before, 0))
 
     def test_refused(self):
         for name, (source, args, message) in REFUSED.items():
