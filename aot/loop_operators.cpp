@@ -161,7 +161,7 @@ void rounds(CallFrame& frame) {
   frame.results[0] = count;
 }
 
-constexpr uint32_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
+constexpr uint64_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
 const OperatorRecord kLoopOperatorsRecords[] = {
     {"wick::loop_carry(Tensor? value) -> ()", carry, kFlags},
     {"wick::loop_begin(Tensor rounds, bool conditional, int ordinal) -> int", begin, kFlags},

@@ -336,7 +336,7 @@ void permutation(CallFrame& frame) {
   const IValue& dtype = frame.args[1];
   frame.results[0] = t.to(dtype.isNone() ? DType::Long : static_cast<DType>(dtype.toInt()));
 }
-constexpr uint32_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
+constexpr uint64_t kFlags = kAnyKind | kNotDifferentiable | kSideEffects;
 const OperatorRecord kRandomRecords[] = {
     {"wick::ahead_seed(int seed) -> ()", seed, kFlags},
     {"wick::ahead_permutation(int n, ScalarType? dtype) -> Tensor", permutation, kFlags},

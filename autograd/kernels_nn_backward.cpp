@@ -61,26 +61,28 @@ Tensor nllLossBackward(const Tensor& grad, const Tensor& self, const Tensor& tar
   "ignore_index, Tensor total_weight) -> Tensor"
 
 constexpr OperatorRecord kKernelsNnBackwardRecords[] = {
-    {"aten::max_pool2d_with_indices_backward" WICK_MAX("2"), WICK_KERNEL(maxPoolBackward<2>)},
-    {"aten::max_pool3d_with_indices_backward" WICK_MAX("3"), WICK_KERNEL(maxPoolBackward<3>)},
+    {"aten::max_pool2d_with_indices_backward" WICK_MAX("2"), WICK_KERNEL(maxPoolBackward<2>),
+     kNeutral},
+    {"aten::max_pool3d_with_indices_backward" WICK_MAX("3"), WICK_KERNEL(maxPoolBackward<3>),
+     kNeutral},
     {"aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> "
      "Tensor",
-     WICK_KERNEL(adaptiveMaxPoolBackward<2>)},
+     WICK_KERNEL(adaptiveMaxPoolBackward<2>), kNeutral},
     {"aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> "
      "Tensor",
-     WICK_KERNEL(adaptiveMaxPoolBackward<3>)},
+     WICK_KERNEL(adaptiveMaxPoolBackward<3>), kNeutral},
     {"aten::fractional_max_pool2d_backward" WICK_FRACTIONAL("2"),
-     WICK_KERNEL(fractionalMaxPoolBackward<2>)},
+     WICK_KERNEL(fractionalMaxPoolBackward<2>), kNeutral},
     {"aten::fractional_max_pool3d_backward" WICK_FRACTIONAL("3"),
-     WICK_KERNEL(fractionalMaxPoolBackward<3>)},
-    {"aten::avg_pool2d_backward" WICK_AVERAGE("2"), WICK_KERNEL(avgPoolBackward<2>)},
-    {"aten::avg_pool3d_backward" WICK_AVERAGE("3"), WICK_KERNEL(avgPoolBackward<3>)},
+     WICK_KERNEL(fractionalMaxPoolBackward<3>), kNeutral},
+    {"aten::avg_pool2d_backward" WICK_AVERAGE("2"), WICK_KERNEL(avgPoolBackward<2>), kNeutral},
+    {"aten::avg_pool3d_backward" WICK_AVERAGE("3"), WICK_KERNEL(avgPoolBackward<3>), kNeutral},
     {"aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-     WICK_KERNEL(adaptiveAvgPoolBackward<2>)},
+     WICK_KERNEL(adaptiveAvgPoolBackward<2>), kNeutral},
     {"aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
-     WICK_KERNEL(adaptiveAvgPoolBackward<3>)},
-    {"aten::nll_loss_backward" WICK_NLL, WICK_KERNEL(nllLossBackward)},
-    {"aten::nll_loss2d_backward" WICK_NLL, WICK_KERNEL(nllLossBackward)},
+     WICK_KERNEL(adaptiveAvgPoolBackward<3>), kNeutral},
+    {"aten::nll_loss_backward" WICK_NLL, WICK_KERNEL(nllLossBackward), kNeutral},
+    {"aten::nll_loss2d_backward" WICK_NLL, WICK_KERNEL(nllLossBackward), kNeutral},
 };
 const RegisterOperators kKernelsNnBackwardRegistered(kKernelsNnBackwardRecords);
 

@@ -256,16 +256,16 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
 constexpr OperatorRecord kKernelsNnConvolutionRecords[] = {
     {"wick::conv_input_gradient(Tensor grad_output, Tensor weight, int[] input_size, " WICK_GEOMETRY
      ") -> Tensor",
-     WICK_KERNEL(inputGradient)},
+     WICK_KERNEL(inputGradient), kNeutral},
     {"wick::conv_weight_gradient(Tensor grad_output, Tensor input, int[] "
      "weight_size, " WICK_GEOMETRY ") -> Tensor",
-     WICK_KERNEL(weightGradient)},
+     WICK_KERNEL(weightGradient), kNeutral},
     {"wick::convolution_in_training(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] "
      "padding, int[] dilation, int groups, int spatial) -> Tensor",
-     WICK_KERNEL(convolutionInTraining)},
+     WICK_KERNEL(convolutionInTraining), kNeutral},
     {"aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? "
      "bias_sizes, " WICK_GEOMETRY ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(convolutionBackward)},
+     WICK_KERNEL(convolutionBackward), kNeutral},
 };
 const RegisterOperators kKernelsNnConvolutionRegistered(kKernelsNnConvolutionRecords);
 

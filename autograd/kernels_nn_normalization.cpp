@@ -27,10 +27,10 @@ Triple evaluate(const Tensor& input, const Tensor& weight, const Tensor& bias,
 constexpr OperatorRecord kKernelsNnNormalizationRecords[] = {
     {"wick::batch_norm_train(" WICK_STATISTICS
      ", float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(train), kNoFlags, nullptr, nullptr, "running_mean running_var"},
+     WICK_KERNEL(train), kNeutral, nullptr, nullptr, "running_mean running_var"},
     {"wick::batch_norm_evaluate(Tensor input, Tensor? weight, Tensor? bias, Tensor? mean, Tensor? "
      "variance, float eps) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(evaluate)},
+     WICK_KERNEL(evaluate), kNeutral},
 };
 const RegisterOperators kKernelsNnNormalizationRegistered(kKernelsNnNormalizationRecords);
 

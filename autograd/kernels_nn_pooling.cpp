@@ -282,9 +282,9 @@ constexpr OperatorRecord kKernelsNnPoolingRecords[] = {
     {"wick::avg_pool_gradient(Tensor grad_output, int[] sizes, int n, int[] kernel_size, int[] "
      "stride, "
      "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-     WICK_KERNEL(averageGradient)},
+     WICK_KERNEL(averageGradient), kNeutral},
     {"wick::adaptive_avg_pool_gradient(Tensor grad_output, int[] sizes, int n) -> Tensor",
-     WICK_KERNEL(adaptiveAverageGradient)},
+     WICK_KERNEL(adaptiveAverageGradient), kNeutral},
 };
 const RegisterOperators kKernelsNnPoolingRegistered(kKernelsNnPoolingRecords);
 

@@ -111,42 +111,43 @@ Tensor diagonalBackward(const Tensor& grad, const DimVector& sizes, int64_t offs
 constexpr OperatorRecord kOperatorsRecords[] = {
     {"aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? "
      "retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor?[]",
-     WICK_KERNEL(gradients), kNotDifferentiable | kSideEffects},
+     WICK_KERNEL(gradients), kNotDifferentiable | kSideEffects | kNeutralMixed},
     {"aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool "
      "create_graph=False) -> ()",
-     WICK_KERNEL(backwardOfTensor), kNotDifferentiable | kSideEffects},
+     WICK_KERNEL(backwardOfTensor), kNotDifferentiable | kSideEffects | kNeutralMixed},
     {"aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? "
      "retain_graph=None, bool create_graph=False) -> ()",
-     WICK_KERNEL(backwardOfList), kNotDifferentiable | kSideEffects},
+     WICK_KERNEL(backwardOfList), kNotDifferentiable | kSideEffects | kNeutralMixed},
     {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
-     WICK_KERNEL(requiresGrad), kNotDifferentiable | kChangesMetadata | kChangesHistory},
+     WICK_KERNEL(requiresGrad), kNotDifferentiable | kChangesMetadata | kChangesHistory | kNeutral},
     {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(detachInplace),
-     kNotDifferentiable | kChangesMetadata | kChangesHistory},
+     kNotDifferentiable | kChangesMetadata | kChangesHistory | kNeutral},
     {"aten::retain_grad(Tensor(a!) self) -> ()", WICK_KERNEL(retainGradient),
-     kNotDifferentiable | kChangesMetadata | kChangesHistory},
-    {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(retainsGradient), kNotDifferentiable},
+     kNotDifferentiable | kChangesMetadata | kChangesHistory | kNeutralMixed},
+    {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(retainsGradient),
+     kNotDifferentiable | kNeutralMixed},
     {"aten::is_leaf(Tensor self) -> bool", WICK_KERNEL(isLeaf),
-     kNotDifferentiable | kNondeterministic},
+     kNotDifferentiable | kNondeterministic | kNeutralMixed},
     {"prim::requires_grad(Tensor a) -> bool", WICK_KERNEL(requiresGradient),
      kNotDifferentiable | kAnyKind},
     {"aten::output_nr(Tensor self) -> int",
      WICK_LAMBDA([](const Tensor& t) { return static_cast<int64_t>(gradientEdge(t).index); }),
-     kNotDifferentiable},
+     kNotDifferentiable | kNeutralMixed},
     {"prim::grad(Tensor a) -> Tensor(*)", WICK_KERNEL(gradient),
-     kNotDifferentiable | kNondeterministic},
+     kNotDifferentiable | kNondeterministic | kNeutralMixed},
     {"aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
-     WICK_KERNEL(selectBackward)},
+     WICK_KERNEL(selectBackward), kNeutralMixed},
     {"aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int "
      "step) -> Tensor",
-     WICK_KERNEL(sliceBackward)},
+     WICK_KERNEL(sliceBackward), kNeutralMixed},
     {"aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int "
      "dim2) -> Tensor",
-     WICK_KERNEL(diagonalBackward)},
+     WICK_KERNEL(diagonalBackward), kNeutralMixed},
     {"aten::as_strided_backward(Tensor grad_output, int[] base_size, int[] base_stride, int "
      "base_offset, "
      "int[] "
      "size, int[] stride, int offset) -> Tensor",
-     WICK_KERNEL(scatter)},
+     WICK_KERNEL(scatter), kNeutralMixed},
 };
 const RegisterOperators kOperatorsRegistered(kOperatorsRecords);
 

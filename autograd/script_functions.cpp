@@ -155,10 +155,10 @@ void customFunction(CallFrame& frame) {
 
 constexpr OperatorRecord kScriptFunctionsRecords[] = {
     {"wick::checkpoint(Capsule part, bool preserve_rng_state, ...) -> Any", checkpointed,
-     kSideEffects},
+     kSideEffects | kNeutralMixed},
     {"wick::custom_function(Capsule forward, Capsule backward, int[] non_differentiable, ...) -> "
      "Any",
-     customFunction, kSideEffects},
+     customFunction, kSideEffects | kNeutralMixed},
 };
 const RegisterOperators kScriptFunctionsRegistered(kScriptFunctionsRecords);
 

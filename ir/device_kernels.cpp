@@ -36,7 +36,6 @@ struct Listed {
 };
 struct Tables {
   std::array<std::unordered_map<std::string_view, Listed>, kNumTypes> kernels;
-  std::unordered_map<std::string_view, TableRule> neutral;
 };
 // Tables are added before main(), so it is made on first use.
 Tables& tables() {
@@ -79,13 +78,12 @@ Resolved resolve(const Operator& op, DeviceType type) {
     found.own = it->second.kernel;
   }
   found.neutral = isDeviceNeutral(op);
-  const auto listed = tables().neutral.find(recordName(op));
-  found.one_device =
-      listed != tables().neutral.end() ? listed->second != TableRule::Mixed : !found.neutral;
+  const bool said = op.has(kNeutral) || op.has(kNeutralLast);
+  found.one_device = !op.has(kNeutralMixed) && (said || !found.neutral);
   const auto ruled = [&](TableRule how) { return found.base && base->second.how == how; };
   if (ruled(TableRule::Mixed)) found.one_device = false;
   found.mixes = op.record().scalar != nullptr;
-  if (listed != tables().neutral.end() && listed->second == TableRule::Last) {
+  if (op.has(kNeutralLast)) {
     found.last = op.record().kernel;
     found.neutral = false;
     found.mixes = true;
@@ -278,13 +276,10 @@ RegisterDeviceKernels::RegisterDeviceKernels(DeviceType type, std::span<const De
     WICK_ASSERT(added, "{} has two kernels for device {}", k.op, Device{type, -1}.str());
   }
 }
-RegisterDeviceNeutral::RegisterDeviceNeutral(TableRule how, std::span<const char* const> ops) {
-  for (const char* op : ops) tables().neutral.emplace(op, how);
-}
 
 bool isDeviceNeutral(const Operator& op) {
-  return op.has(kAnyKind) || op.makesViews() || op.tensorArguments() == 0 ||
-         tables().neutral.count(recordName(op)) != 0;
+  constexpr uint64_t kAny = kAnyKind | kNeutral | kNeutralMixed | kNeutralLast;
+  return (op.record().flags & kAny) != 0 || op.makesViews() || op.tensorArguments() == 0;
 }
 Kernel findDeviceKernel(const Operator& op, DeviceType type) {
   const Resolved& found = resolvedFor(op, type);
@@ -305,8 +300,7 @@ DeviceRecorder deviceRecorder(DeviceType type) {
   return recorders[slotOf(type)].load(std::memory_order_acquire);
 }
 bool joinsDevices(const Operator& op) {
-  const auto listed = tables().neutral.find(recordName(op));
-  return listed != tables().neutral.end() && listed->second == TableRule::Mixed;
+  return op.has(kNeutralMixed);
 }
 
 ForeignTensors foreignTensors(const Operator& op, DeviceType type) {
@@ -385,12 +379,6 @@ std::vector<FallbackCount> deviceFallbacks() {
 std::vector<std::string> namesWithDeviceKernels(DeviceType type) {
   std::vector<std::string> names;
   for (const auto& [name, kernel] : tables().kernels[slotOf(type)]) names.emplace_back(name);
-  std::ranges::sort(names);
-  return names;
-}
-std::vector<std::string> deviceNeutralNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, how] : tables().neutral) names.emplace_back(name);
   std::ranges::sort(names);
   return names;
 }

@@ -5,7 +5,7 @@
 // - the kernel that a table for the device names. One that is named after a record also serves the
 //   in-place and out= forms that are derived from it.
 // - the record's own kernel, where it does not look at elements: it makes a view, it works on tensors
-//   of every kind (kAnyKind), or a table says that it goes through what works everywhere.
+//   of every kind (kAnyKind), or it goes through what works everywhere (kNeutral).
 // - the device's general kernel, for operators that have a loop form.
 // What is left is an error that names the operator and the device. Nothing falls back to the CPU,
 // unless setDeviceFallback() asks for it.
@@ -38,11 +38,6 @@ enum class TableRule : uint8_t { OneDevice, Mixed, Last };
 struct RegisterDeviceKernels {
   RegisterDeviceKernels(DeviceType type, std::span<const DeviceKernel> kernels,
                         TableRule how = TableRule::OneDevice);
-};
-// Names of operators whose records' kernels work on any device, because they ask other operators and
-// tensors' own functions for everything.
-struct RegisterDeviceNeutral {
-  RegisterDeviceNeutral(TableRule how, std::span<const char* const> ops);
 };
 
 // Whether the operator's own kernel may be called with tensors of any device.
@@ -104,8 +99,7 @@ struct FallbackCount {
 // Sorted by name.
 std::vector<FallbackCount> deviceFallbacks();
 
-// All names in tables for the device, and in those of RegisterDeviceNeutral, sorted, for tests.
+// Returns all names in tables for the device, sorted, for tests.
 std::vector<std::string> namesWithDeviceKernels(DeviceType type);
-std::vector<std::string> deviceNeutralNames();
 
 }  // namespace wick

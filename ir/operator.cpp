@@ -65,6 +65,14 @@ namespace {
 
 std::atomic<Operator::Recorder> set_recorder{nullptr};
 
+// Returns what the record says of the dtypes of out= arguments.
+OutputRule outputRuleOf(const OperatorRecord& record) {
+  if (record.flags & kOutSame) return OutputRule::Same;
+  if (record.flags & kOutAny) return OutputRule::Any;
+  if (record.flags & kOutReal) return OutputRule::Real;
+  return record.flags & kOutBoolean ? OutputRule::Boolean : OutputRule::Castable;
+}
+
 // Tensor, Tensor?, and lists of them.
 bool holdsTensors(const TypePtr& type) {
   if (const auto* optional = type->as<OptionalType>()) return holdsTensors(optional->element());
@@ -103,7 +111,7 @@ Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& r
       written_ |= uint64_t{1} << i;
     }
   }
-  if (written_ != 0 && form_ != Form::Inplace) output_rule_ = outputRuleOf(schema_);
+  if (written_ != 0 && form_ != Form::Inplace) output_rule_ = outputRuleOf(record_);
   if (record_.writes) readUnannotatedWrites();
   findKernelsOfKinds();
   for (size_t i = 0; i < std::min<size_t>(schema_.arguments().size(), 64); ++i) {

@@ -60,7 +60,7 @@ using Kernel = void (*)(CallFrame& frame);
 // refine less than possible, never wrongly.
 using ShapeRule = std::vector<TypePtr> (*)(const Node& node);
 
-enum OperatorFlags : uint32_t {
+enum OperatorFlags : uint64_t {
   kNoFlags = 0,
   kInplaceForm = 1 << 0,  // also registers name_(Tensor(a!) self, …) -> Tensor(a!)
   kOutForm = 1 << 1,      // also registers name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!)
@@ -74,15 +74,30 @@ enum OperatorFlags : uint32_t {
   kRefusesPartialOverlap = 1 << 8,  // raises when an argument shares a part of the memory it writes
   kRefusesOverlap = 1 << 9,         // raises when an argument other than self shares any of it
   kChangesHistory = 1 << 10,        // writes no element, but where the tensor comes from
-
+  // Which dtypes the tensors of out= arguments may have (OutputRule); without any of these, all that
+  // the result can be cast to. PyTorch decides so by operator.
+  kOutReal = 1 << 11,
+  kOutSame = 1 << 12,
+  kOutAny = 1 << 13,
+  kOutBoolean = 1 << 14,
+  // The kernel works with tensors of any device, because it looks at no element itself: it asks
+  // other operators, tensors' own functions, and what runtime/kernels/device_layers.h computes.
+  // Views and what works on every kind of tensor need not say so.
+  kNeutral = 1 << 15,       // all tensors of a call must be on one device
+  kNeutralMixed = 1 << 16,  // they may be on several
+  kNeutralLast = 1 << 17,   // on one, and only where the device's general kernel, which is faster,
+                            // cannot do the call
+  kRaisesByElements =
+      1 << 18,  // raises for some elements: indices out of range, singular matrices,
+                // integers divided by zero
 };
 // Operators with both derived forms.
-inline constexpr uint32_t kBothForms = kInplaceForm | kOutForm;
+inline constexpr uint64_t kBothForms = kInplaceForm | kOutForm;
 
 struct OperatorRecord {
   const char* schema;
   Kernel kernel;
-  uint32_t flags = kNoFlags;
+  uint64_t flags = kNoFlags;
   ShapeRule shape = nullptr;                 // null: nothing is known beyond the schema's types
   const ScalarDefinition* scalar = nullptr;  // not null: pointwise, may join a fusion group
   // Tensor arguments that a call writes although the schema, which is PyTorch's, does not say so:

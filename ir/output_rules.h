@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/dtype.h"
-#include "core/function_schema.h"
 
 namespace wick {
 
@@ -16,9 +15,6 @@ enum class OutputRule : uint8_t {
   Any,
   Boolean,  // also uint8, where true and false are meant
 };
-
-// PyTorch's rule for an overload, by name: nothing else of an operator tells.
-OutputRule outputRuleOf(const FunctionSchema& schema);
 
 // RuntimeError, which names the operator, when a result of dtype `result` cannot be written to `out`.
 void checkOutput(const std::string& name, OutputRule rule, DType result, DType out);

@@ -28,7 +28,6 @@ TEST(Coverage, TablesNameOperatorsThatExist) {
   for (const std::string& name : namesWithDeviceKernels(DeviceType::CUDA)) {
     EXPECT_EQ(known.count(name), 1) << name;
   }
-  for (const std::string& name : deviceNeutralNames()) EXPECT_EQ(known.count(name), 1) << name;
 }
 
 }  // namespace

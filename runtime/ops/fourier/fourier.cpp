@@ -420,21 +420,21 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
 }
 
 // A transform along one dimension, along two, and along any.
-#define WICK_TRANSFORM(name, transform, forward)                                         \
+#define WICK_TRANSFORM(name, transform, forward, rule)                                   \
   {"aten::fft_" name "(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor", \
    WICK_LAMBDA([](const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {            \
      return transform(name, x, one(n), DimVector{dim}, norm, forward);                   \
    }),                                                                                   \
-   kOutForm},                                                                            \
-      WICK_TRANSFORM_ALONG(name, "2", "int[1] dim=[-2, -1]", transform, forward),        \
-      WICK_TRANSFORM_ALONG(name, "n", "int[1]? dim=None", transform, forward)
-#define WICK_TRANSFORM_ALONG(name, rank, dims, transform, forward)                              \
+   kOutForm | kNeutral | rule},                                                          \
+      WICK_TRANSFORM_ALONG(name, "2", "int[1] dim=[-2, -1]", transform, forward, rule),  \
+      WICK_TRANSFORM_ALONG(name, "n", "int[1]? dim=None", transform, forward, rule)
+#define WICK_TRANSFORM_ALONG(name, rank, dims, transform, forward, rule)                        \
   {                                                                                             \
     "aten::fft_" name rank "(Tensor self, int[1]? s=None, " dims ", str? norm=None) -> Tensor", \
         WICK_LAMBDA([](const Tensor&x, const OptDims&s, const OptDims&dim, const Norm&norm) {   \
           return transform(name "n", x, s, dim, norm, forward);                                 \
         }),                                                                                     \
-        kOutForm                                                                                \
+        kOutForm | kNeutral | rule                                                              \
   }
 #define WICK_FREQ                                                                              \
   "(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, " \
@@ -443,21 +443,23 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   "(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 
 constexpr OperatorRecord kFourierRecords[] = {
-    WICK_TRANSFORM("fft", c2c, true),
-    WICK_TRANSFORM("ifft", c2c, false),
-    WICK_TRANSFORM("rfft", r2c, true),
-    WICK_TRANSFORM("irfft", c2r, false),
-    WICK_TRANSFORM("hfft", c2r, true),
-    WICK_TRANSFORM("ihfft", r2c, false),
+    WICK_TRANSFORM("fft", c2c, true, kNoFlags),
+    WICK_TRANSFORM("ifft", c2c, false, kNoFlags),
+    WICK_TRANSFORM("rfft", r2c, true, kNoFlags),
+    WICK_TRANSFORM("irfft", c2r, false, kOutReal),
+    WICK_TRANSFORM("hfft", c2r, true, kOutReal),
+    WICK_TRANSFORM("ihfft", r2c, false, kNoFlags),
     {"aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
-     WICK_KERNEL(fftC2c), kOutForm},
+     WICK_KERNEL(fftC2c), kOutForm | kOutAny},
     {"aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-     WICK_KERNEL(fftR2c), kOutForm},
+     WICK_KERNEL(fftR2c), kOutForm | kOutAny},
     {"aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
-     WICK_KERNEL(fftC2r), kOutForm},
+     WICK_KERNEL(fftC2r), kOutForm | kOutAny},
     {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
-     WICK_LAMBDA([](const Tensor& self, const OptDims& dim) { return shift(self, dim, false); })},
-    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", WICK_KERNEL(fftInverseShift)},
+     WICK_LAMBDA([](const Tensor& self, const OptDims& dim) { return shift(self, dim, false); }),
+     kNeutral},
+    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", WICK_KERNEL(fftInverseShift),
+     kNeutral},
     {"aten::fft_fftfreq" WICK_FREQ, WICK_KERNEL(fftFreq)},
     {"aten::fft_rfftfreq" WICK_FREQ, WICK_KERNEL(rfftFreq)},
     {"aten::fft_fftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)", &ops::outForm},
@@ -465,16 +467,16 @@ constexpr OperatorRecord kFourierRecords[] = {
     {"aten::stft" WICK_STFT_HEAD
      "bool normalized=False, bool? onesided=None, bool? return_complex=None, "
      "bool? align_to_window=None) -> Tensor",
-     WICK_KERNEL(stft)},
+     WICK_KERNEL(stft), kNeutral},
     {"aten::stft.center" WICK_STFT_HEAD
      "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
      "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-     WICK_KERNEL(stftCenter)},
+     WICK_KERNEL(stftCenter), kNeutral},
     {"aten::istft" WICK_STFT_HEAD
      "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
      "return_complex=False) -> Tensor",
-     WICK_KERNEL(istft)},
-    {"wick::overlap_add(Tensor frames, int hop) -> Tensor", WICK_KERNEL(overlapAdd)},
+     WICK_KERNEL(istft), kNeutral},
+    {"wick::overlap_add(Tensor frames, int hop) -> Tensor", WICK_KERNEL(overlapAdd), kNeutral},
 };
 
 const RegisterOperators kFourierRegistered(kFourierRecords);

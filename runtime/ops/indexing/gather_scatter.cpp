@@ -290,24 +290,31 @@ Tensor takeAlongDim(const Tensor& self, const Tensor& indices, std::optional<int
 
 const OperatorRecord kGatherScatterRecords[] = {
     {"aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-     WICK_KERNEL(gather), kOutForm | kRefusesOverlap, shapes::likeIndex},
+     WICK_KERNEL(gather), kOutForm | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeIndex},
     {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-     WICK_KERNEL(takeAlongDim), kOutForm},
+     WICK_KERNEL(takeAlongDim), kOutForm | kOutSame | kRaisesByElements},
     {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     WICK_KERNEL(scatterValue), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterValue), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterSource), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterSource), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
      "Tensor",
-     WICK_KERNEL(scatterReduceMode), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterReduceMode), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) "
      "-> Tensor",
-     WICK_KERNEL(scatterValueReduce), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterValueReduce), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterAdd), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterAdd), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
      "include_self=True) -> Tensor",
-     WICK_KERNEL(scatterReduce), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(scatterReduce), kBothForms | kRefusesOverlap | kOutSame | kRaisesByElements,
+     shapes::likeFirst},
 };
 
 const RegisterOperators kGatherScatterRegistered(kGatherScatterRecords);

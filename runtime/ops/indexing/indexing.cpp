@@ -239,16 +239,17 @@ Tensor indexPutImpl(const Tensor& self, std::vector<Tensor> indices, const Tenso
 }
 
 const OperatorRecord kIndexingRecords[] = {
-    {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", WICK_KERNEL(index), kOutForm,
-     shapes::indexed},
+    {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", WICK_KERNEL(index),
+     kOutForm | kRaisesByElements, shapes::indexed},
     {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", WICK_KERNEL(index),
-     kNoFlags, shapes::indexed},
+     kRaisesByElements, shapes::indexed},
     {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
      "Tensor",
-     WICK_KERNEL(indexPut), kBothForms | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(indexPut), kBothForms | kRefusesOverlap | kOutAny | kRaisesByElements,
+     shapes::likeFirst},
     {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
      "accumulate=False) -> Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm | kRefusesOverlap, shapes::likeFirst},
+     WICK_KERNEL(indexPut), kInplaceForm | kRefusesOverlap | kRaisesByElements, shapes::likeFirst},
     {"aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, "
      "bool unsafe=False) -> Tensor",
      WICK_KERNEL(indexPutImpl), kBothForms | kRefusesOverlap, shapes::likeFirst},

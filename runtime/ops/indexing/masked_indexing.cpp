@@ -87,12 +87,12 @@ const OperatorRecord kMaskedIndexingRecords[] = {
      WICK_KERNEL(unsafeIndexPut), kNoFlags, shapes::likeFirst},
     {"aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> "
      "Tensor",
-     WICK_KERNEL(unsafeMaskedIndex)},
+     WICK_KERNEL(unsafeMaskedIndex), kNeutral},
     {"aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
      "Tensor values) -> Tensor",
-     WICK_KERNEL(unsafeMaskedPut), kNoFlags, shapes::likeFirst},
+     WICK_KERNEL(unsafeMaskedPut), kNeutral, shapes::likeFirst},
     {"aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
-     WICK_KERNEL(nonzeroStatic), kNotDifferentiable | kOutForm},
+     WICK_KERNEL(nonzeroStatic), kNotDifferentiable | kOutForm | kNeutral},
 };
 
 const RegisterOperators kMaskedIndexingRegistered(kMaskedIndexingRecords);

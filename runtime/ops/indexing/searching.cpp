@@ -412,42 +412,42 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
   return Tensor(ops::all(isclose(self, other, rtol, atol, equal_nan))).item<bool>();
 }
 
-constexpr uint32_t kInfo = kNotDifferentiable | kOutForm;
+constexpr uint64_t kInfo = kNotDifferentiable | kOutForm;
 
 const OperatorRecord kSearchingRecords[] = {
     {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
      "right=False) -> Tensor",
-     WICK_KERNEL(bucketize), kInfo},
+     WICK_KERNEL(bucketize), kInfo | kOutSame | kNeutral},
     {"aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
      "right=False) -> Tensor",
-     WICK_KERNEL(bucketizeNumber), kInfo},
+     WICK_KERNEL(bucketizeNumber), kInfo | kOutSame | kNeutral},
     {"aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
      "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-     WICK_KERNEL(searchsorted), kInfo},
+     WICK_KERNEL(searchsorted), kInfo | kOutSame | kNeutral},
     {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
      "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-     WICK_KERNEL(searchsortedNumber), kInfo},
+     WICK_KERNEL(searchsortedNumber), kInfo | kOutSame | kNeutral},
     {"wick::sorted_positions(Tensor sequence, Tensor values, Tensor? order, bool right) -> Tensor",
      WICK_KERNEL(sortedPositions), kNotDifferentiable},
     {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-     WICK_KERNEL(histc), kInfo},
+     WICK_KERNEL(histc), kInfo | kOutSame | kRaisesByElements},
     {"aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
-     WICK_KERNEL(bincount), kInfo},
+     WICK_KERNEL(bincount), kInfo | kOutAny | kRaisesByElements},
     {"aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, "
      "bool invert=False) -> Tensor",
-     WICK_KERNEL(isinTensors), kInfo},
+     WICK_KERNEL(isinTensors), kInfo | kOutSame},
     {"aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, "
      "bool invert=False) -> Tensor",
-     WICK_KERNEL(isinTensorNumber), kInfo},
+     WICK_KERNEL(isinTensorNumber), kInfo | kOutSame},
     {"aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, "
      "bool invert=False) -> Tensor",
-     WICK_KERNEL(isinNumberTensor), kInfo},
+     WICK_KERNEL(isinNumberTensor), kInfo | kOutSame},
     {"aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
      "atol=1e-08, bool equal_nan=False) -> Tensor",
-     WICK_KERNEL(isclose), kNotDifferentiable, shapes::comparison},
+     WICK_KERNEL(isclose), kNotDifferentiable | kNeutralMixed, shapes::comparison},
     {"aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
      "atol=1e-08, bool equal_nan=False) -> bool",
-     WICK_KERNEL(allclose), kNotDifferentiable},
+     WICK_KERNEL(allclose), kNotDifferentiable | kNeutralMixed},
 };
 
 const RegisterOperators kSearchingRegistered(kSearchingRecords);

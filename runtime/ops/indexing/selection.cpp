@@ -212,31 +212,32 @@ Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, D
 
 const OperatorRecord kSelectionRecords[] = {
     {"aten::nonzero(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel),
-     kNotDifferentiable | kOutForm | kRefusesOverlap, shapes::nonzeroPlaces},
+     kNotDifferentiable | kOutForm | kRefusesOverlap | kOutSame, shapes::nonzeroPlaces},
     {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable,
      shapes::nonzeroPlaces},
     {"aten::nonzero_numpy(Tensor self) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
     {"aten::where(Tensor condition) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
     {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-     WICK_KERNEL(countNonzeroDims), kNotDifferentiable | kOutForm, shapes::reducedLong},
+     WICK_KERNEL(countNonzeroDims), kNotDifferentiable | kOutForm | kOutAny, shapes::reducedLong},
     {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor", WICK_KERNEL(countNonzero),
-     kNotDifferentiable | kOutForm, shapes::reducedLong},
-    {"aten::diag(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(diag), kOutForm},
+     kNotDifferentiable | kOutForm | kOutAny, shapes::reducedLong},
+    {"aten::diag(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(diag),
+     kOutForm | kOutSame | kNeutral},
     {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-     WICK_KERNEL(diagEmbed), kOutForm},
-    {"aten::diagflat(Tensor self, int offset=0) -> Tensor", WICK_KERNEL(diagflat)},
-    {"aten::trace(Tensor self) -> Tensor", WICK_KERNEL(trace), kOutForm},
+     WICK_KERNEL(diagEmbed), kOutForm | kOutAny | kNeutral},
+    {"aten::diagflat(Tensor self, int offset=0) -> Tensor", WICK_KERNEL(diagflat), kNeutral},
+    {"aten::trace(Tensor self) -> Tensor", WICK_KERNEL(trace), kOutForm | kOutAny},
     {"aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
-     WICK_KERNEL(selectScatter), kOutForm, shapes::likeFirst},
+     WICK_KERNEL(selectScatter), kOutForm | kOutAny | kNeutral, shapes::likeFirst},
     {"aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int "
      "step=1) -> Tensor",
-     WICK_KERNEL(sliceScatter), kOutForm, shapes::likeFirst},
+     WICK_KERNEL(sliceScatter), kOutForm | kNeutral, shapes::likeFirst},
     {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> "
      "Tensor",
-     WICK_KERNEL(diagonalScatter), kOutForm, shapes::likeFirst},
+     WICK_KERNEL(diagonalScatter), kOutForm | kOutAny | kNeutral, shapes::likeFirst},
     {"aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? "
      "storage_offset=None) -> Tensor",
-     WICK_KERNEL(asStridedScatter), kOutForm, shapes::likeFirst},
+     WICK_KERNEL(asStridedScatter), kOutForm | kOutAny | kNeutral, shapes::likeFirst},
 };
 
 const RegisterOperators kSelectionRegistered(kSelectionRecords);

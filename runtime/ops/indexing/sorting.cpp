@@ -183,7 +183,7 @@ Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, boo
       storePairs(s, r, pairs.data(), s.length, values, indices);
     }
   });
-    return {laidOutLike(self, s.finish(self, values)), laidOutLike(self, s.finish(self, indices))};
+  return {laidOutLike(self, s.finish(self, values)), laidOutLike(self, s.finish(self, indices))};
 }
 Pair sort(const Tensor& self, int64_t dim, bool descending) {
   return sortStable(self, false, dim, descending);
@@ -367,51 +367,54 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
 
 const OperatorRecord kSortingRecords[] = {
     {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> " WICK_PAIR, WICK_KERNEL(sort),
-     kNoFlags, shapes::likeFirstWithIndices},
+     kNeutral, shapes::likeFirstWithIndices},
     {"aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
      "-> " WICK_PAIR,
      WICK_KERNEL(sortStable), kNoFlags, shapes::likeFirstWithIndices},
     {"aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, "
      "Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
-     &outForm},
-    {"aten::sort.values(Tensor self, int dim=-1, bool descending=False, " WICK_PAIR_OUT, &outForm},
+     &outForm, kOutSame | kNeutral},
+    {"aten::sort.values(Tensor self, int dim=-1, bool descending=False, " WICK_PAIR_OUT, &outForm,
+     kOutSame | kNeutral},
     {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      WICK_LAMBDA([](const Tensor& self, int64_t dim, bool descending) {
        return std::get<1>(sort(self, dim, descending));
      }),
-     kNotDifferentiable, shapes::likeFirstLong},
+     kNotDifferentiable | kNeutral, shapes::likeFirstLong},
     {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
      "Tensor",
-     WICK_KERNEL(argsortStable), kNotDifferentiable | kOutForm, shapes::likeFirstLong},
-    {"aten::msort(Tensor self) -> Tensor", WICK_KERNEL(msort), kOutForm, shapes::likeFirst},
+     WICK_KERNEL(argsortStable), kNotDifferentiable | kOutForm | kNeutral, shapes::likeFirstLong},
+    {"aten::msort(Tensor self) -> Tensor", WICK_KERNEL(msort), kOutForm | kOutSame | kNeutral,
+     shapes::likeFirst},
     {"aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) "
      "-> " WICK_PAIR,
      WICK_KERNEL(topk), kNoFlags, shapes::topValues},
     {"aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool "
      "sorted=True, " WICK_PAIR_OUT,
-     &outForm},
+     &outForm, kOutSame | kNeutral},
     {"aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(kthvalue), kNoFlags, shapes::reducedWithIndices},
     {"aten::kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
-     &outForm},
-    {"aten::median(Tensor self) -> Tensor", WICK_KERNEL(medianAll<false>), kOutForm,
+     &outForm, kOutSame | kNeutral},
+    {"aten::median(Tensor self) -> Tensor", WICK_KERNEL(medianAll<false>), kOutForm | kOutAny,
      shapes::reduced},
     {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(medianDim<false>), kNoFlags, shapes::reducedWithIndices},
-    {"aten::median.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT, &outForm},
-    {"aten::nanmedian(Tensor self) -> Tensor", WICK_KERNEL(medianAll<true>), kOutForm,
+    {"aten::median.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT, &outForm,
+     kOutSame | kNeutral},
+    {"aten::nanmedian(Tensor self) -> Tensor", WICK_KERNEL(medianAll<true>), kOutForm | kOutAny,
      shapes::reduced},
     {"aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(medianDim<true>), kNoFlags, shapes::reducedWithIndices},
     {"aten::nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT,
-     &outForm},
+     &outForm, kOutSame | kNeutral},
     {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> " WICK_PAIR, WICK_KERNEL(mode),
      kNoFlags, shapes::reducedWithIndices},
-    {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT, &outForm},
+    {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT, &outForm,
+     kOutSame | kNeutral},
 };
 
 const RegisterOperators kSortingRegistered(kSortingRecords);
-const RegisterOutForms out_forms(kSortingRecords);
 
 }  // namespace
 

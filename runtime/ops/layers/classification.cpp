@@ -323,36 +323,36 @@ Pair ctcForwardTensor(const Tensor& log_probs, const Tensor& targets, const Tens
   "output, Tensor total_weight)"
 
 constexpr OperatorRecord kClassificationRecords[] = {
-    {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
+    {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss),
+     kOutForm | kRaisesByElements, ops::shapes::classLoss},
+    {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss),
+     kOutForm | kRaisesByElements, ops::shapes::classLoss},
+    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kRaisesByElements,
      ops::shapes::classLoss},
-    {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
-     ops::shapes::classLoss},
-    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kNoFlags,
-     ops::shapes::classLoss},
-    {"aten::nll_loss_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward)},
-    {"aten::nll_loss2d_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward)},
+    {"aten::nll_loss_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward), kRaisesByElements},
+    {"aten::nll_loss2d_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward), kRaisesByElements},
     {"aten::cross_entropy_loss" WICK_NLL_DEFAULTS ", float label_smoothing=0.0) -> Tensor",
-     WICK_KERNEL(crossEntropyLoss), kNoFlags, ops::shapes::classLoss},
+     WICK_KERNEL(crossEntropyLoss), kRaisesByElements, ops::shapes::classLoss},
     {"aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? "
      "weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(multiMarginLoss), kOutForm},
+     WICK_KERNEL(multiMarginLoss), kOutForm | kOutSame | kRaisesByElements},
     {"aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     WICK_KERNEL(multilabelMarginLoss), kOutForm},
+     WICK_KERNEL(multilabelMarginLoss), kOutForm | kOutSame | kRaisesByElements},
     {"aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor "
      "output, Tensor is_target)",
      WICK_KERNEL(multilabelMarginForward)},
     {"aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-     WICK_KERNEL(ctcLoss)},
+     WICK_KERNEL(ctcLoss), kNeutralMixed | kRaisesByElements},
     {"aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
      "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-     WICK_KERNEL(ctcLossTensor)},
+     WICK_KERNEL(ctcLossTensor), kNeutralMixed | kRaisesByElements},
     {"aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
      WICK_KERNEL(ctcForwardPlain)},
     {"aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
      "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
-     WICK_KERNEL(ctcForwardTensor)},
+     WICK_KERNEL(ctcForwardTensor), kNeutralMixed},
 };
 
 const RegisterOperators kClassificationRegistered(kClassificationRecords);

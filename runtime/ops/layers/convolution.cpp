@@ -201,89 +201,90 @@ Tensor channelsInnermost(const Tensor& self) {
 
 constexpr OperatorRecord kConvolutionRecords[] = {
     {"wick::training_layout(Tensor(a) self, Tensor weight) -> Tensor(a)",
-     WICK_KERNEL(trainingLayout), kNoFlags, ops::shapes::likeFirst},
+     WICK_KERNEL(trainingLayout), kNeutral, ops::shapes::likeFirst},
     {"wick::channels_innermost(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(channelsInnermost),
      kNoFlags, ops::shapes::likeFirst},
     {"aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
      "padding=0, int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<1>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(conv<1>), kNeutral, ops::shapes::convolution},
     {"aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
      "padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<1>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<1>), kNeutral, ops::shapes::convolution},
     {"aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
      "padding=0, int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<2>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(conv<2>), kNeutral, ops::shapes::convolution},
     {"aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
      "padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<2>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<2>), kNeutral, ops::shapes::convolution},
     {"aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
      "padding=0, int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<3>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(conv<3>), kNeutral, ops::shapes::convolution},
     {"aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
      "padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<3>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<3>), kNeutral, ops::shapes::convolution},
     {"aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
      "int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
-     WICK_KERNEL(convTranspose<1>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<1>), kNeutral, ops::shapes::convolution},
     {"aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
      "stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<2>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<2>), kNeutral, ops::shapes::convolution},
     {"aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
      "stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<3>), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<3>), kNeutral, ops::shapes::convolution},
     {"aten::_convolution(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-     WICK_KERNEL((convolutionWith<bool, bool, bool, bool>)), kOutForm, ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool, bool>)), kOutForm | kOutAny | kNeutral,
+     ops::shapes::convolution},
     {"aten::_convolution.deprecated(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
-     WICK_KERNEL((convolutionWith<bool, bool, bool>)), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool>)), kNeutral, ops::shapes::convolution},
     {"aten::_convolution_mode(" WICK_CONV_ARGS
      "int[] stride, str padding, int[] dilation, int groups) -> Tensor",
-     WICK_KERNEL(convolutionMode), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL(convolutionMode), kNeutral, ops::shapes::convolution},
     {"aten::convolution(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor", WICK_KERNEL(convolutionOp),
-     kOutForm, ops::shapes::convolution},
+     kOutForm | kOutAny | kNeutral, ops::shapes::convolution},
     {"aten::convolution_overrideable(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor",
-     WICK_KERNEL(convolutionOp), kOutForm, ops::shapes::convolution},
+     WICK_KERNEL(convolutionOp), kOutForm | kNeutral, ops::shapes::convolution},
     {"aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] "
      "stride, int[] dilation, int groups) -> Tensor",
-     WICK_KERNEL(mkldnnConvolution), kOutForm, ops::shapes::convolution},
+     WICK_KERNEL(mkldnnConvolution), kOutForm | kNeutral, ops::shapes::convolution},
     {"aten::thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] "
      "stride=1, int[2] padding=0) -> Tensor",
-     WICK_KERNEL(slowConv<2>), kOutForm},
+     WICK_KERNEL(slowConv<2>), kOutForm | kOutSame | kNeutral},
     {"aten::_slow_conv2d_forward(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias, "
      "int[2] stride, int[2] padding) -> Tensor",
-     WICK_KERNEL(slowConv<2>)},
+     WICK_KERNEL(slowConv<2>), kNeutral},
     {"aten::slow_conv3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias=None, int[3] "
      "stride=1, int[3] padding=0) -> Tensor",
-     WICK_KERNEL(slowConv<3>), kOutForm},
+     WICK_KERNEL(slowConv<3>), kOutForm | kOutSame | kNeutral},
     {"aten::slow_conv3d_forward(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias, "
      "int[3] stride, int[3] padding) -> Tensor",
-     WICK_KERNEL(slowConv<3>)},
+     WICK_KERNEL(slowConv<3>), kNeutral},
     {"aten::slow_conv_dilated2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, "
      "int[2] stride=1, int[2] padding=0, int[2] dilation=1) -> Tensor",
-     WICK_KERNEL(slowConvDilated<2>), kOutForm},
+     WICK_KERNEL(slowConvDilated<2>), kOutForm | kNeutral},
     {"aten::slow_conv_dilated3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias=None, "
      "int[3] stride=1, int[3] padding=0, int[3] dilation=1) -> Tensor",
-     WICK_KERNEL(slowConvDilated<3>), kOutForm},
+     WICK_KERNEL(slowConvDilated<3>), kOutForm | kNeutral},
     {"aten::conv_depthwise3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias, int[3] "
      "stride, int[3] padding, int[3] dilation) -> Tensor",
-     WICK_KERNEL(convDepthwise3d), kOutForm},
+     WICK_KERNEL(convDepthwise3d), kOutForm | kNeutral},
     {"aten::slow_conv_transpose2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? "
      "bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int[2] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(slowConvTranspose<2>), kOutForm},
+     WICK_KERNEL(slowConvTranspose<2>), kOutForm | kOutSame | kNeutral},
     {"aten::slow_conv_transpose3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? "
      "bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int[3] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(slowConvTranspose<3>), kOutForm},
+     WICK_KERNEL(slowConvTranspose<3>), kOutForm | kNeutral},
     {"aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
-     WICK_KERNEL(convTbc), kOutForm},
+     WICK_KERNEL(convTbc), kOutForm | kNeutral},
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
      "stride, int[] padding, int[] dilation, int groups, str activation, bool in_place) "
      "-> Tensor",
-     WICK_KERNEL(conv2dFused), kNoFlags, ops::shapes::fusedConvolution},
+     WICK_KERNEL(conv2dFused), kNeutral, ops::shapes::fusedConvolution},
 };
 
 const RegisterOperators kConvolutionRegistered(kConvolutionRecords);

@@ -271,22 +271,23 @@ std::vector<TypePtr> maskedTypes(const Node& node) {
 #define WICK_DROP "(Tensor input, float p, bool train) -> Tensor"
 
 constexpr OperatorRecord kEmbeddingBagRecords[] = {
-    {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(Operators<embeddingBag>::plain)},
+    {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(Operators<embeddingBag>::plain),
+     kRaisesByElements},
     {"aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
      "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
      "include_last_offset, int? padding_idx" WICK_FOUR,
-     WICK_KERNEL(Operators<embeddingBag>::padded)},
+     WICK_KERNEL(Operators<embeddingBag>::padded), kRaisesByElements},
     {"aten::_embedding_bag" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
      WICK_KERNEL(Operators<embeddingBag>::internal)},
     {"aten::_embedding_bag_forward_only" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
      WICK_KERNEL(Operators<embeddingBag>::internal)},
-    {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm},
+    {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm | kNeutralLast},
     {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
-     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral, maskedTypes},
     {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout),
-     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral, maskedTypes},
     {"aten::feature_alpha_dropout" WICK_DROP, WICK_KERNEL(featureAlphaDropout),
-     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral, maskedTypes},
 };
 
 const RegisterOperators kEmbeddingBagRegistered(kEmbeddingBagRecords);

@@ -105,14 +105,14 @@ constexpr OperatorRecord kGradientScalingRecords[] = {
      WICK_KERNEL(unscale), kNotDifferentiable},
     {"aten::_amp_foreach_non_finite_check_and_unscale(Tensor[] self, Tensor found_inf, Tensor "
      "inv_scale) -> (Tensor[] self_out, Tensor found_inf_out)",
-     WICK_KERNEL(unscaled), kNotDifferentiable},
+     WICK_KERNEL(unscaled), kNotDifferentiable | kNeutral},
     {"aten::_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float "
      "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
      WICK_KERNEL(updateScale), kNotDifferentiable},
     {"aten::_amp_update_scale(Tensor self, Tensor growth_tracker, Tensor found_inf, float "
      "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> (Tensor, Tensor "
      "growth_tracker_out)",
-     WICK_KERNEL(updatedScale), kNotDifferentiable},
+     WICK_KERNEL(updatedScale), kNotDifferentiable | kNeutral},
 };
 const RegisterOperators kGradientScalingRegistered(kGradientScalingRecords);
 

@@ -184,7 +184,7 @@ Tensor gridSamplerGridGradient(const Tensor& grad, const Tensor& input, const Te
 constexpr OperatorRecord kGridSamplerRecords[] = {
     {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
     {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::planes),
-     kOutForm},
+     kOutForm | kOutAny},
     {"aten::grid_sampler_3d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::volumes),
      kOutForm},
     {"aten::_grid_sampler_2d_cpu_fallback" WICK_GRID_ARGS,

@@ -215,14 +215,14 @@ Tensor cosineSimilarity(const Tensor& x1, const Tensor& x2, int64_t dim, double 
 constexpr OperatorRecord kLossesRecords[] = {
     {"aten::mse_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(mseLoss), kOutForm,
      ops::shapes::loss},
-    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kNoFlags,
+    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kNeutralLast,
      ops::shapes::loss},
     {"aten::smooth_l1_loss" WICK_TARGET "int reduction=1, float beta=1.0) -> Tensor",
      WICK_KERNEL(smoothL1Loss), kOutForm, ops::shapes::loss},
     {"aten::huber_loss" WICK_TARGET "int reduction=1, float delta=1.0) -> Tensor",
      WICK_KERNEL(huberLoss), kOutForm, ops::shapes::loss},
     {"aten::binary_cross_entropy" WICK_TARGET "Tensor? weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(binaryCrossEntropy), kOutForm, ops::shapes::loss},
+     WICK_KERNEL(binaryCrossEntropy), kOutForm | kOutSame | kRaisesByElements, ops::shapes::loss},
     {"aten::binary_cross_entropy_with_logits" WICK_TARGET
      "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
      WICK_KERNEL(bceWithLogits), kNoFlags, ops::shapes::loss},
@@ -232,23 +232,23 @@ constexpr OperatorRecord kLossesRecords[] = {
      "int reduction) -> Tensor",
      WICK_KERNEL(poissonNllLoss)},
     {"aten::hinge_embedding_loss" WICK_TARGET "float margin=1.0, int reduction=1) -> Tensor",
-     WICK_KERNEL(hingeEmbeddingLoss)},
+     WICK_KERNEL(hingeEmbeddingLoss), kNeutral},
     {"aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int "
      "reduction=1) -> Tensor",
      WICK_KERNEL(marginRankingLoss)},
     {"aten::soft_margin_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(softMarginLoss),
-     kOutForm, ops::shapes::loss},
+     kOutForm | kOutSame, ops::shapes::loss},
     {"aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
      "int reduction=1) -> Tensor",
-     WICK_KERNEL(cosineEmbeddingLoss)},
+     WICK_KERNEL(cosineEmbeddingLoss), kNeutral},
     {"aten::pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool "
      "keepdim=False) -> Tensor",
-     WICK_KERNEL(pairwiseDistance)},
+     WICK_KERNEL(pairwiseDistance), kNeutralLast},
     {"aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, "
      "float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
-     WICK_KERNEL(tripletMarginLoss)},
+     WICK_KERNEL(tripletMarginLoss), kNeutral},
     {"aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
-     WICK_KERNEL(cosineSimilarity)},
+     WICK_KERNEL(cosineSimilarity), kNeutralLast},
 };
 
 const RegisterOperators kLossesRegistered(kLossesRecords);

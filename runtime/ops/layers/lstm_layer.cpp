@@ -98,10 +98,10 @@ Five lstmLayerGradient(const Tensor& grad_out, const Tensor& grad_h, const Tenso
 
 constexpr OperatorRecord kLstmLayerRecords[] = {
     // output, h, c, cells, activated (LstmLayer)
-    {"wick::lstm_layer(" WICK_INPUTS ") -> " WICK_FIVE, WICK_KERNEL(lstmLayer)},
+    {"wick::lstm_layer(" WICK_INPUTS ") -> " WICK_FIVE, WICK_KERNEL(lstmLayer), kNeutral},
     {"wick::lstm_layer_gradient(Tensor grad_out, Tensor grad_h, Tensor grad_c, Tensor out, Tensor "
      "cells, Tensor activated, " WICK_INPUTS ") -> " WICK_FIVE,
-     WICK_KERNEL(lstmLayerGradient)},
+     WICK_KERNEL(lstmLayerGradient), kNeutral},
 };
 const RegisterOperators kLstmLayerRegistered(kLstmLayerRecords);
 

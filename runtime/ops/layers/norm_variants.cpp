@@ -109,31 +109,31 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> functionalUpdate(
 
 constexpr OperatorRecord kNormVariantsRecords[] = {
     {"aten::rms_norm" WICK_RMS "Tensor? weight=None, float? eps=None) -> Tensor",
-     WICK_KERNEL(rmsNorm), kNoFlags, ops::shapes::normalized},
+     WICK_KERNEL(rmsNorm), kNeutral, ops::shapes::normalized},
     {"aten::_fused_rms_norm" WICK_RMS "Tensor? weight, float? eps) -> (Tensor, Tensor)",
-     WICK_KERNEL(fusedRmsNorm)},
+     WICK_KERNEL(fusedRmsNorm), kNeutral},
     {"aten::_native_batch_norm_legit" WICK_PARAMETERS WICK_WRITTEN "bool training, " WICK_RATE
      "(Tensor, Tensor, Tensor)",
-     WICK_KERNEL(normalize)},
+     WICK_KERNEL(normalize), kNeutral},
     {"aten::_native_batch_norm_legit.no_stats" WICK_PARAMETERS "bool training, " WICK_RATE
      "(Tensor, Tensor, Tensor)",
-     WICK_KERNEL(withoutStatistics)},
+     WICK_KERNEL(withoutStatistics), kNeutral},
     {"aten::_native_batch_norm_legit_no_training" WICK_PARAMETERS WICK_RUNNING WICK_RATE
      "(Tensor, Tensor, Tensor)",
-     WICK_KERNEL(withoutTraining)},
+     WICK_KERNEL(withoutTraining), kNeutral},
     {"aten::_native_batch_norm_legit_functional" WICK_PARAMETERS WICK_RUNNING
      "bool training, " WICK_RATE
      "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
-     WICK_KERNEL(functional)},
+     WICK_KERNEL(functional), kNeutral},
     {"aten::_batch_norm_with_update" WICK_PARAMETERS WICK_WRITTEN WICK_RATE
      "(Tensor, Tensor, Tensor, Tensor)",
-     WICK_KERNEL(withUpdate)},
+     WICK_KERNEL(withUpdate), kNeutral},
     {"aten::_batch_norm_with_update_functional" WICK_PARAMETERS WICK_RUNNING WICK_RATE
      "(Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
-     WICK_KERNEL(functionalUpdate)},
+     WICK_KERNEL(functionalUpdate), kNeutral},
     {"aten::_batch_norm_no_update" WICK_PARAMETERS
      "Tensor? running_mean, Tensor? running_var, " WICK_RATE "(Tensor, Tensor, Tensor, Tensor)",
-     WICK_KERNEL(withoutUpdate)},
+     WICK_KERNEL(withoutUpdate), kNeutral},
 };
 
 const RegisterOperators kNormVariantsRegistered(kNormVariantsRecords);

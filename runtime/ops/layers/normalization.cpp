@@ -373,7 +373,7 @@ constexpr OperatorRecord kNormalizationRecords[] = {
     {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
      "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
      "-> Tensor",
-     WICK_KERNEL(instanceNorm), kNoFlags, ops::shapes::normalized,
+     WICK_KERNEL(instanceNorm), kNeutralLast, ops::shapes::normalized,
      WICK_KEEPS_STATISTICS(" if use_input_stats")},
     {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
      "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",

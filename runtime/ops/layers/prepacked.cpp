@@ -270,19 +270,19 @@ IValue convSizes(const IValue& packed) {
                  IValue(makeIntList(layer.shape.dilation)), IValue(layer.shape.groups)}));
 }
 
-constexpr uint32_t kFlags = kNotDifferentiable;
+constexpr uint64_t kFlags = kNotDifferentiable;
 
 const OperatorRecord kPrepackedRecords[] = {
     {"prepacked::linear_clamp_prepack(Tensor W, Tensor? B=None, Scalar? output_min=None, Scalar? "
      "output_max=None) -> " WICK_PACKED_LINEAR,
      WICK_KERNEL(packLinear), kFlags},
     {"prepacked::linear_clamp_run(Tensor X, " WICK_PACKED_LINEAR " W_prepack) -> Tensor Y",
-     WICK_KERNEL(runLinear), kFlags},
+     WICK_KERNEL(runLinear), kFlags | kNeutral},
     {"prepacked::conv2d_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] "
      "dilation, int groups, Scalar? output_min=None, Scalar? output_max=None) -> " WICK_PACKED_CONV,
      WICK_KERNEL(packConv), kFlags},
     {"prepacked::conv2d_clamp_run(Tensor X, " WICK_PACKED_CONV " W_prepack) -> Tensor Y",
-     WICK_KERNEL(runConv<false>), kFlags},
+     WICK_KERNEL(runConv<false>), kFlags | kNeutral},
     {"prepacked::conv2d_transpose_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] "
      "padding, "
      "int[2] output_padding, int[2] dilation, int groups, Scalar? output_min=None, Scalar? "
@@ -290,7 +290,7 @@ const OperatorRecord kPrepackedRecords[] = {
      WICK_KERNEL(packTransposed), kFlags},
     {"prepacked::conv2d_transpose_clamp_run(Tensor X, " WICK_PACKED_TRANSPOSED
      " W_prepack) -> Tensor Y",
-     WICK_KERNEL(runConv<true>), kFlags},
+     WICK_KERNEL(runConv<true>), kFlags | kNeutral},
     {"prepacked::unpack_prepacked_sizes_linear(Any W_prepack) -> Any", WICK_KERNEL(linearSizes),
      kFlags},
     {"prepacked::unpack_prepacked_sizes_conv2d(Any W_prepack) -> Any", WICK_KERNEL(convSizes),

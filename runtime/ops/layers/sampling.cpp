@@ -193,13 +193,13 @@ Tensor col2im(const Tensor& self, const DimVector& output_size, const DimVector&
 
 constexpr OperatorRecord kSamplingRecords[] = {
     {"aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
-     WICK_KERNEL(affineGridGenerator)},
+     WICK_KERNEL(affineGridGenerator), kNeutral},
     {"aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
      "stride) -> Tensor",
-     WICK_KERNEL(im2col), kOutForm},
+     WICK_KERNEL(im2col), kOutForm | kNeutral},
     {"aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
      "padding, int[2] stride) -> Tensor",
-     WICK_KERNEL(col2im), kOutForm},
+     WICK_KERNEL(col2im), kOutForm | kNeutral},
 };
 
 const RegisterOperators kSamplingRegistered(kSamplingRecords);

@@ -229,28 +229,29 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
 constexpr OperatorRecord kSequencesRecords[] = {
     {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, "
      "str padding_side=\"right\") -> Tensor",
-     WICK_KERNEL(padSequence)},
+     WICK_KERNEL(padSequence), kNeutral},
     {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? "
      "unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",
      WICK_KERNEL(packSequence)},
     {"aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, "
      "Tensor)",
-     WICK_KERNEL(packPadded)},
+     WICK_KERNEL(packPadded), kNeutralMixed},
     {"aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar "
      "padding_value, int total_length) -> (Tensor, Tensor)",
-     WICK_KERNEL(padPacked)},
+     WICK_KERNEL(padPacked), kNeutralMixed},
     {"aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
      "Tensor",
-     WICK_KERNEL(cov)},
-    {"aten::corrcoef(Tensor self) -> Tensor", WICK_KERNEL(corrcoef)},
+     WICK_KERNEL(cov), kNeutral},
+    {"aten::corrcoef(Tensor self) -> Tensor", WICK_KERNEL(corrcoef), kNeutral},
     {"aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
      "ScalarType? out_dtype=None) -> Tensor",
-     WICK_KERNEL(groupedMm)},
+     WICK_KERNEL(groupedMm), kNeutral},
     // An operator that the library transformers registers for layers of experts.
     {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
      WICK_LAMBDA([](const Tensor& input, const Tensor& weight, const Tensor& offs) {
        return groupedMm(input, weight, offs, Tensor(), std::nullopt);
-     })},
+     }),
+     kNeutral},
 };
 
 const RegisterOperators kSequencesRegistered(kSequencesRecords);

@@ -384,14 +384,16 @@ Tensor pdist(const Tensor& self, double p) {
 
 constexpr OperatorRecord kEinsumRecords[] = {
     {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-     WICK_KERNEL(einsum), kMayReturnArgument},
+     WICK_KERNEL(einsum), kMayReturnArgument | kNeutral},
     {"aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor",
      WICK_KERNEL(cdist)},
     {"aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-     WICK_KERNEL(cdist), kOutForm},
-    {"aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", WICK_KERNEL(euclideanDist), kOutForm},
+     WICK_KERNEL(cdist), kOutForm | kOutAny},
+    {"aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", WICK_KERNEL(euclideanDist),
+     kOutForm | kOutAny | kNeutral},
     {"aten::pdist(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist)},
-    {"aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist), kOutForm},
+    {"aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist),
+     kOutForm | kOutAny},
 };
 
 const RegisterOperators kEinsumRegistered(kEinsumRecords);

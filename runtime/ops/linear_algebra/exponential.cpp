@@ -135,9 +135,10 @@ Tensor linearCombination(const Tensor& input, const Tensor& coefficients) {
 
 constexpr OperatorRecord kExponentialRecords[] = {
     {"aten::_compute_linear_combination(Tensor input, Tensor coefficients) -> Tensor",
-     WICK_KERNEL(linearCombination), kOutForm},
-    {"aten::matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp)},
-    {"aten::linalg_matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp), kOutForm},
+     WICK_KERNEL(linearCombination), kOutForm | kNeutral},
+    {"aten::matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp), kNeutral},
+    {"aten::linalg_matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp),
+     kOutForm | kOutAny | kNeutral},
 };
 
 const RegisterOperators kExponentialRegistered(kExponentialRecords);

@@ -250,14 +250,15 @@ constexpr OperatorRecord kFactorsRecords[] = {
      "(Tensor L, Tensor info)",
      WICK_KERNEL(choleskyEx)},
     {"aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-     WICK_KERNEL(linalgCholesky), kOutForm},
-    {"aten::cholesky(Tensor self, bool upper=False) -> Tensor", WICK_KERNEL(cholesky), kOutForm},
+     WICK_KERNEL(linalgCholesky), kOutForm | kOutSame | kNeutral | kRaisesByElements},
+    {"aten::cholesky(Tensor self, bool upper=False) -> Tensor", WICK_KERNEL(cholesky),
+     kOutForm | kNeutral | kRaisesByElements},
     {"aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
      WICK_KERNEL(choleskySolve), kOutForm},
     {"aten::_cholesky_solve_helper(Tensor self, Tensor A, bool upper) -> Tensor",
      WICK_KERNEL(choleskySolve)},
     {"aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-     WICK_KERNEL(choleskyInverse), kOutForm},
+     WICK_KERNEL(choleskyInverse), kOutForm | kRaisesByElements},
     {"aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)", WICK_KERNEL(geqrf)},
     {"aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
      WICK_KERNEL(householderProduct), kOutForm},
@@ -265,18 +266,18 @@ constexpr OperatorRecord kFactorsRecords[] = {
      kOutForm},
     {"aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) "
      "-> Tensor",
-     WICK_KERNEL(ormqr), kOutForm},
+     WICK_KERNEL(ormqr), kOutForm | kOutSame},
     {"aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-     WICK_KERNEL(linalgQr)},
-    {"aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", WICK_KERNEL(qr)},
+     WICK_KERNEL(linalgQr), kNeutral},
+    {"aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", WICK_KERNEL(qr), kNeutral},
     {"aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
      "(Tensor LD, Tensor pivots, Tensor info)",
      WICK_KERNEL(ldlFactorEx)},
     {"aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
-     WICK_KERNEL(ldlFactor)},
+     WICK_KERNEL(ldlFactor), kRaisesByElements},
     {"aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
      "Tensor",
-     WICK_KERNEL(ldlSolve), kOutForm},
+     WICK_KERNEL(ldlSolve), kOutForm | kOutSame},
 };
 
 const RegisterOperators kFactorsRegistered(kFactorsRecords);

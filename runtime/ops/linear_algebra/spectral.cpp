@@ -300,31 +300,32 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
 constexpr OperatorRecord kSpectralRecords[] = {
     {"aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, "
      "Tensor S, Tensor Vh)",
-     WICK_KERNEL(linalgSvd)},
+     WICK_KERNEL(linalgSvd), kNeutral | kRaisesByElements},
     {"aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? "
      "driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      WICK_KERNEL(svdInternal)},
     {"aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", WICK_KERNEL(svdvals),
-     kOutForm},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements},
     {"aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor "
      "V)",
-     WICK_KERNEL(svdOld)},
+     WICK_KERNEL(svdOld), kNeutral},
     {"aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-     WICK_KERNEL(linalgEigh)},
+     WICK_KERNEL(linalgEigh), kNeutral | kRaisesByElements},
     {"aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, "
      "Tensor eigenvectors)",
      WICK_KERNEL(eighInternal)},
     {"aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", WICK_KERNEL(eigvalsh),
-     kOutForm},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements},
     {"aten::symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor eigenvalues, "
      "Tensor eigenvectors)",
-     WICK_KERNEL(symeig)},
+     WICK_KERNEL(symeig), kNeutral},
     {"aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-     WICK_KERNEL(linalgEig)},
-    {"aten::linalg_eigvals(Tensor self) -> Tensor", WICK_KERNEL(eigvals), kOutForm},
+     WICK_KERNEL(linalgEig), kRaisesByElements},
+    {"aten::linalg_eigvals(Tensor self) -> Tensor", WICK_KERNEL(eigvals),
+     kOutForm | kRaisesByElements},
     {"aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor "
      "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-     WICK_KERNEL(lstsq)},
+     WICK_KERNEL(lstsq), kNeutral | kRaisesByElements},
 };
 
 const RegisterOperators kSpectralRegistered(kSpectralRecords);

@@ -260,7 +260,7 @@ void asForDense(CallFrame& frame) {
   frame.op->record().kernel(frame);
 }
 
-constexpr uint32_t kFacts = kAnyKind | kNotDifferentiable;
+constexpr uint64_t kFacts = kAnyKind | kNotDifferentiable;
 
 constexpr OperatorRecord kConstructRecords[] = {
     {"aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor",

@@ -67,8 +67,9 @@ const OperatorRecord kComplexRecords[] = {
      shapes::likeFirst},
     WICK_UNARY_OP("angle", Angle, kOutForm),
     {"aten::complex(Tensor real, Tensor imag) -> Tensor", WICK_KERNEL(fromParts<MakeComplex>),
-     kOutForm},
-    {"aten::polar(Tensor abs, Tensor angle) -> Tensor", WICK_KERNEL(fromParts<Polar>), kOutForm},
+     kOutForm | kOutSame},
+    {"aten::polar(Tensor abs, Tensor angle) -> Tensor", WICK_KERNEL(fromParts<Polar>),
+     kOutForm | kOutSame | kNeutralLast},
 };
 
 const RegisterOperators kComplexRegistered(kComplexRecords);

@@ -232,7 +232,7 @@ Tensor nanToNum(const Tensor& self, std::optional<double> nan, std::optional<dou
                    Scalar(posinf.value_or(largest)), Scalar(neginf.value_or(-largest)));
 }
 
-constexpr uint32_t kPredicate = kNotDifferentiable;
+constexpr uint64_t kPredicate = kNotDifferentiable;
 
 #define WICK_COMPARE_OPS(name, Def)                                                   \
   WICK_BINARY_OP(name ".Tensor(Tensor self, Tensor other) -> Tensor", Def,            \
@@ -285,7 +285,7 @@ const OperatorRecord kLogicRecords[] = {
     WICK_BIT_OPS("and", "__and__", "__iand__", BitAnd),
     WICK_BIT_OPS("or", "__or__", "__ior__", BitOr),
     WICK_BIT_OPS("xor", "__xor__", "__ixor__", BitXor),
-    WICK_UNARY_OP("bitwise_not", BitNot, kBothForms | kPredicate),
+    WICK_UNARY_OP("bitwise_not", BitNot, kBothForms | kPredicate | kOutSame),
     WICK_SHIFT_OPS("left_shift", "__lshift__", "__ilshift__", ShiftLeft),
     WICK_SHIFT_OPS("right_shift", "__rshift__", "__irshift__", ShiftRight),
 
@@ -296,18 +296,18 @@ const OperatorRecord kLogicRecords[] = {
     WICK_EXTREMUM_OP("fmax(Tensor self, Tensor other) -> Tensor", Fmax, kOutForm),
     WICK_EXTREMUM_OP("fmin(Tensor self, Tensor other) -> Tensor", Fmin, kOutForm),
     {"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", WICK_KERNEL(clamp),
-     kBothForms, shapes::promoted},
+     kBothForms | kOutSame | kNeutralLast, shapes::promoted},
     {"aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-     WICK_KERNEL(clampTensor), kBothForms, shapes::promoted},
-    {"aten::clamp_min(Tensor self, Scalar min) -> Tensor", WICK_KERNEL(clampMin), kBothForms,
-     nullptr, &kScalar<ClampMin>},
+     WICK_KERNEL(clampTensor), kBothForms | kNeutralLast, shapes::promoted},
+    {"aten::clamp_min(Tensor self, Scalar min) -> Tensor", WICK_KERNEL(clampMin),
+     kBothForms | kOutSame | kNeutralLast, nullptr, &kScalar<ClampMin>},
     WICK_BINARY_OP("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin, kBothForms),
-    {"aten::clamp_max(Tensor self, Scalar max) -> Tensor", WICK_KERNEL(clampMax), kBothForms,
-     nullptr, &kScalar<ClampMax>},
+    {"aten::clamp_max(Tensor self, Scalar max) -> Tensor", WICK_KERNEL(clampMax),
+     kBothForms | kOutSame | kNeutralLast, nullptr, &kScalar<ClampMax>},
     WICK_BINARY_OP("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", ClampMax, kBothForms),
 
     {"aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", WICK_KERNEL(where),
-     kOutForm, nullptr, &kScalar<Where>},
+     kOutForm | kOutSame, nullptr, &kScalar<Where>},
     {"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
      WICK_KERNEL(whereNumberSelf), kNoFlags, nullptr, &kScalar<Where>},
     {"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
@@ -315,25 +315,25 @@ const OperatorRecord kLogicRecords[] = {
     {"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
      WICK_KERNEL(whereNumbers), kNoFlags, nullptr, &kScalar<Where>},
     {"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     WICK_KERNEL(maskedFill), kBothForms, nullptr, &kScalar<MaskedFill>},
+     WICK_KERNEL(maskedFill), kBothForms | kOutAny, nullptr, &kScalar<MaskedFill>},
     {"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-     WICK_KERNEL(maskedFillTensor), kBothForms, nullptr, &kScalar<MaskedFill>},
+     WICK_KERNEL(maskedFillTensor), kBothForms | kOutAny, nullptr, &kScalar<MaskedFill>},
 
     WICK_UNARY_OP("isnan", IsNan, kOutForm | kPredicate),
     WICK_UNARY_OP("isinf", IsInf, kOutForm | kPredicate),
     WICK_UNARY_OP("isfinite", IsFinite, kPredicate),
     WICK_UNARY_OP("isreal", IsReal, kPredicate),
     {"aten::isposinf(Tensor self) -> Tensor", WICK_KERNEL(realPredicate<IsPosInf>),
-     kOutForm | kPredicate, nullptr, &kScalar<IsPosInf>},
+     kOutForm | kPredicate | kOutSame, nullptr, &kScalar<IsPosInf>},
     {"aten::isneginf(Tensor self) -> Tensor", WICK_KERNEL(realPredicate<IsNegInf>),
-     kOutForm | kPredicate, nullptr, &kScalar<IsNegInf>},
+     kOutForm | kPredicate | kOutSame, nullptr, &kScalar<IsNegInf>},
     {"aten::signbit(Tensor self) -> Tensor", WICK_KERNEL(realPredicate<SignBit>),
      kOutForm | kPredicate, nullptr, &kScalar<SignBit>},
     {"aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
      "Tensor",
-     WICK_KERNEL(nanToNum), kBothForms, shapes::likeFirst},
-    {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside), kBothForms,
-     nullptr, &kScalar<Heaviside>},
+     WICK_KERNEL(nanToNum), kBothForms | kOutSame | kNeutralLast, shapes::likeFirst},
+    {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside),
+     kBothForms | kOutSame, nullptr, &kScalar<Heaviside>},
 };
 
 constexpr OperatorAlias kLogicAliases[] = {

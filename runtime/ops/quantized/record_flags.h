@@ -5,6 +5,6 @@
 
 namespace wick::ops::quantized {
 
-inline constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
+inline constexpr uint64_t kPlain = kNotDifferentiable | kAnyKind;
 
 }  // namespace wick::ops::quantized

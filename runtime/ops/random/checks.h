@@ -7,7 +7,7 @@
 
 namespace wick::ops {
 
-inline constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
+inline constexpr uint64_t kDraw = kNondeterministic | kNotDifferentiable;
 
 inline void checkUniform(double from, double to) {
   WICK_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",

@@ -211,7 +211,7 @@ const OperatorRecord kDistributionsRecords[] = {
     {"aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
      WICK_KERNEL(binomial), kDraw},
     {"aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-     WICK_KERNEL(nativeDropoutBackward), kOutForm},
+     WICK_KERNEL(nativeDropoutBackward), kOutForm | kNeutral},
     {"aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
      WICK_KERNEL(nativeDropout), kNondeterministic},
     {"aten::rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar "
@@ -220,7 +220,7 @@ const OperatorRecord kDistributionsRecords[] = {
      "noise if training"},
     {"aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? "
      "generator=None) -> Tensor",
-     WICK_KERNEL(normalFunctional), kDraw},
+     WICK_KERNEL(normalFunctional), kDraw | kNeutral},
 };
 
 const RegisterOperators kDistributionsRegistered(kDistributionsRecords);

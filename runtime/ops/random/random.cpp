@@ -535,7 +535,7 @@ Tensor logNormal(const Tensor& self, double mean, double std, Generator* g, Out 
   return t;
 }
 
-constexpr uint32_t kDrawInto = kDraw | kInplaceForm | kOutForm;
+constexpr uint64_t kDrawInto = kDraw | kInplaceForm | kOutForm;
 
 #define WICK_OPTIONS_OF(dtype) \
   "ScalarType? dtype=" dtype ", Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -546,18 +546,20 @@ const OperatorRecord kRandomRecords[] = {
      kDraw, shapes::made},
     {"aten::rand.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randGenerator)>), kDraw, shapes::made},
-    {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
+    {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
+     kDraw | kNeutralMixed},
     {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(randn)>),
      kDraw, shapes::made},
     {"aten::randn.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randnGenerator)>), kDraw, shapes::made},
-    {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
+    {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
+     kDraw | kNeutralMixed},
     {"aten::rand_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&pinning<4, WICK_KERNEL(randLike)>), kDraw, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(randLike)>), kDraw | kNeutral, shapes::madeLike},
     {"aten::randn_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&pinning<4, WICK_KERNEL(randnLike)>), kDraw, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(randnLike)>), kDraw | kNeutral, shapes::madeLike},
     {"aten::randint(int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randint)>), kDraw, shapes::made},
     {"aten::randint.generator(int high, int[] size, *, Generator? generator, " WICK_OPTIONS_OF(
@@ -568,20 +570,21 @@ const OperatorRecord kRandomRecords[] = {
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<7, WICK_KERNEL(randintLowGenerator)>), kDraw, shapes::made},
-    {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
+    {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
+     kDraw | kNeutralMixed},
     {"aten::randint.low_out(int low, int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
-     &outForm, kDraw},
+     &outForm, kDraw | kNeutralMixed},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&pinning<5, WICK_KERNEL(randintLike)>), kDraw, shapes::madeLike},
+     (&pinning<5, WICK_KERNEL(randintLike)>), kDraw | kNeutral, shapes::madeLike},
     {"aten::randint_like.low_dtype(Tensor self, int low, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&pinning<6, WICK_KERNEL(randintLikeLow)>), kDraw, shapes::madeLike},
+     (&pinning<6, WICK_KERNEL(randintLikeLow)>), kDraw | kNeutral, shapes::madeLike},
     {"aten::randperm(int n, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<4, WICK_KERNEL(randperm)>), kDraw},
     {"aten::randperm.generator(int n, *, Generator? generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randpermGenerator)>), kDraw},
-    {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
+    {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw | kNeutralMixed},
     {"aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> "
      "Tensor",
      WICK_KERNEL(uniform), kDrawInto, shapes::likeFirst},
@@ -590,23 +593,23 @@ const OperatorRecord kRandomRecords[] = {
      WICK_KERNEL(normalInplace), kDraw},
     {"aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> "
      "Tensor",
-     WICK_KERNEL(normalTensorFloat), kNondeterministic | kOutForm},
+     WICK_KERNEL(normalTensorFloat), kNondeterministic | kOutForm | kNeutral},
     {"aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(normalFloatTensor), kNondeterministic | kOutForm},
+     WICK_KERNEL(normalFloatTensor), kNondeterministic | kOutForm | kNeutral},
     {"aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(normalTensorTensor), kNondeterministic | kOutForm},
+     WICK_KERNEL(normalTensorTensor), kNondeterministic | kOutForm | kNeutral},
     {"aten::normal.float_float(float mean, float std, int[] size, *, Generator? "
      "generator=None, " WICK_OPTIONS ") -> Tensor",
      (&pinning<7, WICK_KERNEL(normalFloatFloat)>), kDraw},
     {"aten::normal.float_float_out(float mean, float std, int[] size, *, Generator? "
      "generator=None, Tensor(a!) out) -> Tensor(a!)",
-     &outForm, kDraw},
+     &outForm, kDraw | kNeutralMixed},
     {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> "
      "Tensor(a!)",
-     WICK_KERNEL(uniformPlainly), kDraw},
+     WICK_KERNEL(uniformPlainly), kDraw | kNeutral},
     {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) "
      "-> Tensor(a!)",
-     WICK_KERNEL(normalPlainly), kDraw},
+     WICK_KERNEL(normalPlainly), kDraw | kNeutral},
     {"aten::random(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(random),
      kDrawInto, shapes::likeFirst},
     {"aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
@@ -614,9 +617,9 @@ const OperatorRecord kRandomRecords[] = {
     {"aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
      WICK_KERNEL(randomTo), kDrawInto, shapes::likeFirst},
     {"aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(bernoulli),
-     kDraw | kOutForm, shapes::likeFirst},
+     kDraw | kOutForm | kNeutral, shapes::likeFirst},
     {"aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(bernoulliP), kDraw, shapes::likeFirst},
+     WICK_KERNEL(bernoulliP), kDraw | kNeutral, shapes::likeFirst},
     {"aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
      WICK_KERNEL(bernoulliTensor), kDraw | kInplaceForm | kRefusesPartialOverlap,
      shapes::likeFirst},

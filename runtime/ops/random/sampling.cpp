@@ -179,7 +179,7 @@ Tensor poisson(const Tensor& self, Generator* g) {
 const OperatorRecord kSamplingRecords[] = {
     {"aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
      "generator=None) -> Tensor",
-     WICK_KERNEL(multinomial), kDraw | kOutForm},
+     WICK_KERNEL(multinomial), kDraw | kOutForm | kOutSame},
     {"aten::poisson(Tensor self, Generator? generator=None) -> Tensor", WICK_KERNEL(poisson),
      kDraw | kOutForm, shapes::likeFirst},
 };

@@ -259,37 +259,37 @@ constexpr OperatorRecord kExtremaRecords[] = {
      WICK_KERNEL(minDim), kNoFlags, ops::shapes::reducedWithIndices},
     {"aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) "
      "max_values) -> " WICK_WRITTEN,
-     &ops::outForm},
+     &ops::outForm, kOutSame | kNeutral},
     {"aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) "
      "min_indices) -> " WICK_WRITTEN,
-     &ops::outForm},
+     &ops::outForm, kOutSame | kNeutral},
     {"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amax),
-     kOutForm, ops::shapes::reduced},
+     kOutForm | kOutSame, ops::shapes::reduced},
     {"aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amin),
-     kOutForm, ops::shapes::reduced},
+     kOutForm | kOutSame, ops::shapes::reduced},
     {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
      WICK_KERNEL(aminmax)},
     {"aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, "
      "Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
-     &ops::outForm},
+     &ops::outForm, kOutSame | kNeutral},
     {"aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
      WICK_LAMBDA([](const Tensor& self) { return aminmax(self, std::nullopt, false); })},
     {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
      WICK_KERNEL(aminmaxDim)},
     {"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmax),
-     kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
+     kOutForm | kNotDifferentiable | kOutSame, ops::shapes::reducedLong},
     {"aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmin),
-     kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
+     kOutForm | kNotDifferentiable | kOutSame, ops::shapes::reducedLong},
     {"aten::cummax(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(running<true>),
      kNoFlags, ops::shapes::likeFirstWithIndices},
     {"aten::cummin(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(running<false>),
      kNoFlags, ops::shapes::likeFirstWithIndices},
     {"aten::cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) "
      "-> " WICK_WRITTEN,
-     &ops::outForm},
+     &ops::outForm, kOutSame | kNeutral},
     {"aten::cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) "
      "-> " WICK_WRITTEN,
-     &ops::outForm},
+     &ops::outForm, kOutSame | kNeutral},
     {"aten::_cummax_helper(Tensor self, Tensor(a!) values, Tensor(b!) indices, int dim) -> ()",
      WICK_KERNEL(runningInto<true>)},
     {"aten::_cummin_helper(Tensor self, Tensor(a!) values, Tensor(b!) indices, int dim) -> ()",
@@ -297,7 +297,6 @@ constexpr OperatorRecord kExtremaRecords[] = {
 };
 
 const RegisterOperators kExtremaRegistered(kExtremaRecords);
-const ops::RegisterOutForms kOutForms(kExtremaRecords);
 
 }  // namespace
 }  // namespace wick

@@ -284,28 +284,28 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, Range ran
 const OperatorRecord kHistogramsRecords[] = {
     {"aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogramEdges), kMayReturnArgument},
+     WICK_KERNEL(histogramEdges), kMayReturnArgument | kNeutral | kRaisesByElements},
     {"aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogram), kMayReturnArgument},
+     WICK_KERNEL(histogram), kMayReturnArgument | kNeutral | kRaisesByElements},
     {"aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramdd), kMayReturnArgument},
+     WICK_KERNEL(histogramdd), kMayReturnArgument | kNeutral},
     {"aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, "
      "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddInt), kMayReturnArgument},
+     WICK_KERNEL(histogramddInt), kMayReturnArgument | kNeutral},
     {"aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddEdges), kMayReturnArgument},
+     WICK_KERNEL(histogramddEdges), kMayReturnArgument | kNeutral},
     {"aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
      "density=False) -> Tensor",
-     WICK_KERNEL(countInEdges), kOutForm},
+     WICK_KERNEL(countInEdges), kOutForm | kOutAny | kNeutral},
     {"aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> Tensor",
-     WICK_KERNEL(countInBins), kOutForm},
+     WICK_KERNEL(countInBins), kOutForm | kOutAny | kNeutral},
     {"aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> Tensor[]",
-     WICK_KERNEL(binEdges)},
+     WICK_KERNEL(binEdges), kNeutral},
 };
 
 const RegisterOperators kHistogramsRegistered(kHistogramsRecords);

@@ -223,33 +223,36 @@ Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
 }
 
 constexpr OperatorRecord kNormsRecords[] = {
-    {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar), kNoFlags,
+    {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar), kNeutralLast,
      ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(normDim), kOutForm, ops::shapes::reducedReal},
+     WICK_KERNEL(normDim), kOutForm | kNeutralLast, ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
      "ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDimDtype), kOutForm, ops::shapes::reduced},
+     WICK_KERNEL(normDimDtype), kOutForm | kNeutralLast, ops::shapes::reduced},
     {"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDtype), kNoFlags, ops::shapes::reduced},
-    {"aten::native_norm(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar)},
+     WICK_KERNEL(normDtype), kNeutralLast, ops::shapes::reduced},
+    {"aten::native_norm(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar), kNeutralLast},
     {"aten::native_norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
      "ScalarType? dtype) -> Tensor",
-     WICK_KERNEL(normDimDtype)},
+     WICK_KERNEL(normDimDtype), kNeutralLast},
     {"aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
      "ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(linalgVectorNorm), kOutForm, ops::shapes::reducedReal},
-    {"aten::frobenius_norm(Tensor self) -> Tensor", WICK_KERNEL(frobeniusNorm), kNoFlags,
+     WICK_KERNEL(linalgVectorNorm), kOutForm | kOutSame | kNeutralLast, ops::shapes::reducedReal},
+    {"aten::frobenius_norm(Tensor self) -> Tensor", WICK_KERNEL(frobeniusNorm), kNeutralLast,
      ops::shapes::reducedReal},
     {"aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(frobeniusNormDim), kOutForm, ops::shapes::reducedReal},
-    {"aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", WICK_KERNEL(dist), kOutForm},
+     WICK_KERNEL(frobeniusNormDim), kOutForm | kNeutralLast, ops::shapes::reducedReal},
+    {"aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", WICK_KERNEL(dist),
+     kOutForm | kOutAny | kNeutralLast},
     {"aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", WICK_KERNEL(renorm),
-     kInplaceForm | kOutForm, ops::shapes::likeFirst},
-    {"aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", WICK_KERNEL(normExceptDim)},
-    {"aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", WICK_KERNEL(weightNorm)},
+     kInplaceForm | kOutForm | kOutSame | kNeutral, ops::shapes::likeFirst},
+    {"aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", WICK_KERNEL(normExceptDim),
+     kNeutral},
+    {"aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", WICK_KERNEL(weightNorm),
+     kNeutral},
     {"aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
-     WICK_KERNEL(weightNormInterface)},
+     WICK_KERNEL(weightNormInterface), kNeutral},
 };
 
 const RegisterOperators kNormsRegistered(kNormsRecords);

@@ -219,16 +219,16 @@ Tensor renormInplace(const Tensor& weight, const Tensor& indices, double max_nor
 const OperatorRecord kSegmentsRecords[] = {
     {"aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
      "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
-     WICK_KERNEL(segmentReduce), kOutForm},
+     WICK_KERNEL(segmentReduce), kOutForm | kOutAny},
     {"wick::segment_bounds(Tensor data, str reduce, Tensor? lengths, Tensor? indices, Tensor? "
      "offsets, int axis, bool unsafe) -> Tensor",
-     WICK_KERNEL(segmentBounds), kNotDifferentiable},
+     WICK_KERNEL(segmentBounds), kNotDifferentiable | kNeutralMixed},
     {"aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> "
      "Tensor",
      WICK_KERNEL(embeddingRenorm), kInplaceForm | kOutForm},
     {"aten::_no_grad_embedding_renorm_(Tensor weight, Tensor input, float max_norm, float "
      "norm_type) -> Tensor",
-     WICK_KERNEL(renormInplace), kMayReturnArgument, nullptr, nullptr, "weight"},
+     WICK_KERNEL(renormInplace), kMayReturnArgument | kNeutral, nullptr, nullptr, "weight"},
 };
 
 const RegisterOperators kSegmentsRegistered(kSegmentsRecords);

@@ -141,26 +141,29 @@ Tensor logSoftmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim,
   "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"
 
 constexpr OperatorRecord kSoftmaxRecords[] = {
-    {"aten::_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(softmaxBackward)},
-    {"aten::_log_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(logSoftmaxBackward)},
-    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm, ops::shapes::likeFirst},
-    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm,
+    {"aten::_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(softmaxBackward),
+     kNeutralLast},
+    {"aten::_log_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(logSoftmaxBackward),
+     kNeutralLast},
+    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm | kOutSame,
+     ops::shapes::likeFirst},
+    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm | kOutSame,
      ops::shapes::likeFirst},
     {"aten::special_softmax" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kNoFlags,
      ops::shapes::likeFirst},
     {"aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      WICK_KERNEL(logSoftmax), kNoFlags, ops::shapes::likeFirst},
-    {"aten::_softmax" WICK_INTERNAL, WICK_KERNEL(softmaxInternal), kOutForm,
+    {"aten::_softmax" WICK_INTERNAL, WICK_KERNEL(softmaxInternal), kOutForm | kOutSame,
      ops::shapes::likeFirst},
-    {"aten::_log_softmax" WICK_INTERNAL, WICK_KERNEL(logSoftmaxInternal), kOutForm,
+    {"aten::_log_softmax" WICK_INTERNAL, WICK_KERNEL(logSoftmaxInternal), kOutForm | kOutSame,
      ops::shapes::likeFirst},
-    {"aten::_safe_softmax" WICK_DIM_DTYPE, WICK_KERNEL(safeSoftmax), kNoFlags,
+    {"aten::_safe_softmax" WICK_DIM_DTYPE, WICK_KERNEL(safeSoftmax), kNeutral,
      ops::shapes::likeFirst},
     {"aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> "
      "Tensor",
-     WICK_KERNEL(maskedSoftmax), kOutForm, ops::shapes::likeFirst},
+     WICK_KERNEL(maskedSoftmax), kOutForm | kNeutral, ops::shapes::likeFirst},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(logsumexp), kOutForm, ops::shapes::reducedFloating},
+     WICK_KERNEL(logsumexp), kOutForm | kOutReal | kNeutralLast, ops::shapes::reducedFloating},
 };
 
 constexpr OperatorAlias kSoftmaxAliases[] = {{"aten::special_logsumexp", "aten::logsumexp"}};

@@ -110,7 +110,7 @@ bool isContiguous(const Tensor& self) {
   return true;
 }
 
-constexpr uint32_t kAsk = kAnyKind | kNotDifferentiable;
+constexpr uint64_t kAsk = kAnyKind | kNotDifferentiable;
 
 #define WICK_PART(name, function)                                                     \
   {"aten::" name "(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(function), kAnyKind}, { \

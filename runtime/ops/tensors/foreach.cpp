@@ -91,8 +91,11 @@ std::vector<Tensor> foreachNorm(const std::vector<Tensor>& self, const Scalar& o
 }
 
 #define WICK_FOREACH(name, overload, arguments)                                                   \
-  {"aten::_foreach_" name overload "(Tensor[] self" arguments ") -> Tensor[]", &foreachKernel}, { \
-    "aten::_foreach_" name "_" overload "(Tensor(a!)[] self" arguments ") -> ()", &foreachKernel  \
+  {"aten::_foreach_" name overload "(Tensor[] self" arguments ") -> Tensor[]", &foreachKernel,    \
+   kNeutral},                                                                                     \
+  {                                                                                               \
+    "aten::_foreach_" name "_" overload "(Tensor(a!)[] self" arguments ") -> ()", &foreachKernel, \
+        kNeutral                                                                                  \
   }
 #define WICK_FOREACH_UNARY(name) WICK_FOREACH(name, "", "")
 #define WICK_FOREACH_ARITHMETIC(name, alpha)                 \
@@ -132,8 +135,8 @@ constexpr OperatorRecord kForeachRecords[] = {
     WICK_FOREACH_UNARY("tan"),
     WICK_FOREACH_UNARY("tanh"),
     WICK_FOREACH_UNARY("trunc"),
-    {"aten::_foreach_zero(Tensor[] self) -> Tensor[] self_out", &foreachKernel},
-    {"aten::_foreach_zero_(Tensor(a!)[] self) -> ()", &foreachKernel},
+    {"aten::_foreach_zero(Tensor[] self) -> Tensor[] self_out", &foreachKernel, kNeutral},
+    {"aten::_foreach_zero_(Tensor(a!)[] self) -> ()", &foreachKernel, kNeutral},
     WICK_FOREACH_ARITHMETIC("add", ", *, Scalar alpha=1"),
     WICK_FOREACH_ARITHMETIC("sub", ", *, Scalar alpha=1"),
     WICK_FOREACH_ARITHMETIC("mul", ""),
@@ -143,7 +146,7 @@ constexpr OperatorRecord kForeachRecords[] = {
     WICK_FOREACH_TERNARY("addcdiv"),
     WICK_FOREACH_TERNARY("addcmul"),
     {"aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
-     WICK_KERNEL(foreachNorm)},
+     WICK_KERNEL(foreachNorm), kNeutral},
 };
 
 const RegisterOperators kForeachRegistered(kForeachRecords);

@@ -178,13 +178,18 @@ std::vector<Tensor> tensorsArray(const Tensor& self, const std::vector<Tensor>& 
   "aten::gradient." overload "(Tensor self, *, " arguments ", int edge_order=1) -> Tensor[]"
 
 constexpr OperatorRecord kGradientRecords[] = {
-    {WICK_GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None"), WICK_KERNEL(scalarInt)},
-    {WICK_GRADIENT("scalararray", "Scalar spacing, int[] dim"), WICK_KERNEL(scalarArray)},
-    {WICK_GRADIENT("array", "int[] dim"), WICK_KERNEL(array)},
-    {WICK_GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None"), WICK_KERNEL(scalarsInt)},
-    {WICK_GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim"), WICK_KERNEL(scalarsArray)},
-    {WICK_GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None"), WICK_KERNEL(tensorsInt)},
-    {WICK_GRADIENT("tensorarray", "Tensor[] spacing, int[] dim"), WICK_KERNEL(tensorsArray)},
+    {WICK_GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None"), WICK_KERNEL(scalarInt),
+     kNeutral},
+    {WICK_GRADIENT("scalararray", "Scalar spacing, int[] dim"), WICK_KERNEL(scalarArray), kNeutral},
+    {WICK_GRADIENT("array", "int[] dim"), WICK_KERNEL(array), kNeutral},
+    {WICK_GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None"), WICK_KERNEL(scalarsInt),
+     kNeutral},
+    {WICK_GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim"), WICK_KERNEL(scalarsArray),
+     kNeutral},
+    {WICK_GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None"), WICK_KERNEL(tensorsInt),
+     kNeutral},
+    {WICK_GRADIENT("tensorarray", "Tensor[] spacing, int[] dim"), WICK_KERNEL(tensorsArray),
+     kNeutral},
 };
 
 const RegisterOperators kGradientRegistered(kGradientRecords);

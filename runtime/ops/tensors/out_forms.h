@@ -2,8 +2,6 @@
 // their own.
 #pragma once
 
-#include <span>
-
 #include "ir/operator.h"
 
 namespace wick::ops {
@@ -12,10 +10,5 @@ namespace wick::ops {
 // them. Where that overload takes options of its own behind the others, it makes tensors: its dtype
 // is that of the first output.
 void outForm(CallFrame& frame);
-
-// Lets those of the records whose kernel that is take tensors of any device.
-struct RegisterOutForms {
-  explicit RegisterOutForms(std::span<const OperatorRecord> records);
-};
 
 }  // namespace wick::ops

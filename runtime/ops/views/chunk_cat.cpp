@@ -39,7 +39,7 @@ Tensor chunkCat(const std::vector<Tensor>& tensors, int64_t dim, int64_t num_chu
 
 constexpr OperatorRecord kChunkCatRecords[] = {
     {"aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", WICK_KERNEL(chunkCat),
-     kOutForm},
+     kOutForm | kNeutral},
 };
 
 const RegisterOperators kChunkCatRegistered(kChunkCatRecords);

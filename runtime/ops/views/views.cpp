@@ -453,33 +453,33 @@ struct CopyOf<F> {
    kNoFlags, rule},                                                                            \
   {                                                                                            \
     "aten::" name "_copy" overload "(Tensor self" arguments ") -> Tensor",                     \
-        WICK_COPY_KERNEL(function), kOutForm, rule                                             \
+        WICK_COPY_KERNEL(function), kOutForm | kNeutral, rule                                  \
   }
-#define WICK_IN_PLACE(name, arguments, function)                  \
-  {                                                               \
-    "aten::" name "(Tensor(a!) self" arguments ") -> Tensor(a!)", \
-        WICK_KERNEL(InPlaceOf<&function>::call), kChangesMetadata \
+#define WICK_IN_PLACE(name, arguments, function)                             \
+  {                                                                          \
+    "aten::" name "(Tensor(a!) self" arguments ") -> Tensor(a!)",            \
+        WICK_KERNEL(InPlaceOf<&function>::call), kChangesMetadata | kNeutral \
   }
 
 const OperatorRecord kViewsRecords[] = {
     {"aten::view(Tensor(a) self, int[] size) -> Tensor(a)", WICK_KERNEL(view), kNoFlags,
      shapes::view},
     WICK_VIEW("view", ".dtype", ", ScalarType dtype", viewDType, nullptr),
-    {"aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(viewAs), kNoFlags,
+    {"aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(viewAs), kNeutralMixed,
      shapes::viewAs},
-    {"aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)", WICK_KERNEL(reshape), kNoFlags,
+    {"aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)", WICK_KERNEL(reshape), kNeutral,
      shapes::view},
     {"aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(reshapeAs),
-     kNoFlags, shapes::viewAs},
+     kNeutralMixed, shapes::viewAs},
     WICK_VIEW("_reshape_alias", "", ", int[] size, int[] stride", reshapeAlias, shapes::view),
-    {"aten::_unsafe_view(Tensor self, int[] size) -> Tensor", WICK_KERNEL(view), kNoFlags,
+    {"aten::_unsafe_view(Tensor self, int[] size) -> Tensor", WICK_KERNEL(view), kNeutral,
      shapes::view},
-    {"aten::ravel(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(ravel), kNoFlags, shapes::flattened},
+    {"aten::ravel(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(ravel), kNeutral, shapes::flattened},
     WICK_VIEW("alias", "", "", alias, shapes::likeFirst),
-    {"aten::detach(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(detach), kNotDifferentiable,
-     shapes::likeFirst},
+    {"aten::detach(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(detach),
+     kNotDifferentiable | kNeutralMixed, shapes::likeFirst},
     {"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-     WICK_KERNEL(flatten), kNoFlags, shapes::flattened},
+     WICK_KERNEL(flatten), kNeutral, shapes::flattened},
     {"aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
      WICK_KERNEL(unflatten), kNoFlags, shapes::unflattened},
     WICK_VIEW("squeeze", "", "", squeeze, shapes::squeezed),
@@ -514,17 +514,20 @@ const OperatorRecord kViewsRecords[] = {
     {"aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
      WICK_KERNEL(movedim), kNoFlags, shapes::movedDim},
     WICK_VIEW("expand", "", ", int[] size, *, bool implicit=False", expand, shapes::expanded),
-    {"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(expandAs), kNoFlags,
-     shapes::viewAs},
+    {"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(expandAs),
+     kNeutralMixed, shapes::viewAs},
     {"aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", WICK_KERNEL(broadcastTo),
      kNoFlags, shapes::broadcastTo},
     {"aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(broadcastTensors),
-     kMayReturnArgument},
+     kMayReturnArgument | kNeutral},
     WICK_VIEW("select", ".int", ", int dim, int index", select, shapes::selected),
     {"aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> "
      "Tensor(a)",
      WICK_KERNEL(slice), kNoFlags, shapes::sliced},
-    WICK_VIEW("narrow", "", ", int dim, int start, int length", narrow, shapes::narrowed),
+    {"aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+     WICK_KERNEL(narrow), kNoFlags, shapes::narrowed},
+    {"aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+     WICK_COPY_KERNEL(narrow), kOutForm | kOutSame | kNeutral, shapes::narrowed},
     {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
      WICK_KERNEL(narrowTensor), kNoFlags, shapes::narrowed},
     WICK_VIEW("diagonal", "", ", int offset=0, int dim1=0, int dim2=1", diagonalView,
@@ -536,15 +539,18 @@ const OperatorRecord kViewsRecords[] = {
     WICK_VIEW("unfold", "", ", int dimension, int size, int step", unfold, shapes::unfolded),
     WICK_VIEW("view_as_real", "", "", viewAsReal, nullptr),
     WICK_VIEW("view_as_complex", "", "", viewAsComplex, nullptr),
-    {"aten::atleast_1d(Tensor self) -> Tensor", WICK_KERNEL(atleast1d), kMayReturnArgument},
+    {"aten::atleast_1d(Tensor self) -> Tensor", WICK_KERNEL(atleast1d),
+     kMayReturnArgument | kNeutral},
     {"aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(eachOf<atleast1d>),
-     kMayReturnArgument},
-    {"aten::atleast_2d(Tensor self) -> Tensor", WICK_KERNEL(atleast2d), kMayReturnArgument},
+     kMayReturnArgument | kNeutral},
+    {"aten::atleast_2d(Tensor self) -> Tensor", WICK_KERNEL(atleast2d),
+     kMayReturnArgument | kNeutral},
     {"aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(eachOf<atleast2d>),
-     kMayReturnArgument},
-    {"aten::atleast_3d(Tensor self) -> Tensor", WICK_KERNEL(atleast3d), kMayReturnArgument},
+     kMayReturnArgument | kNeutral},
+    {"aten::atleast_3d(Tensor self) -> Tensor", WICK_KERNEL(atleast3d),
+     kMayReturnArgument | kNeutral},
     {"aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(eachOf<atleast3d>),
-     kMayReturnArgument},
+     kMayReturnArgument | kNeutral},
 
     WICK_IN_PLACE("squeeze_", "", squeeze),
     WICK_IN_PLACE("squeeze_.dim", ", int dim", squeezeDim),
@@ -555,19 +561,20 @@ const OperatorRecord kViewsRecords[] = {
     WICK_IN_PLACE("swapdims_", ", int dim0, int dim1", transpose),
     WICK_IN_PLACE("t_", "", t),
     WICK_IN_PLACE("as_strided_", ", int[] size, int[] stride, int? storage_offset=None", asStrided),
-    {"prim::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(view)},
-    {"prim::reshape_copy(Tensor self, int[] shape) -> Tensor", WICK_COPY_KERNEL(reshape)},
+    {"prim::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(view), kNeutral},
+    {"prim::reshape_copy(Tensor self, int[] shape) -> Tensor", WICK_COPY_KERNEL(reshape), kNeutral},
     {"prim::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
-     WICK_COPY_KERNEL(expand)},
-    {"prim::expand_as_copy(Tensor self, Tensor other) -> Tensor", WICK_COPY_KERNEL(expandAs)},
-    {"prim::squeeze_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(squeeze)},
+     WICK_COPY_KERNEL(expand), kNeutral},
+    {"prim::expand_as_copy(Tensor self, Tensor other) -> Tensor", WICK_COPY_KERNEL(expandAs),
+     kNeutral},
+    {"prim::squeeze_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(squeeze), kNeutral},
     {"aten::detach_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(detach),
-     kOutForm | kNotDifferentiable, shapes::likeFirst},
-    {"aten::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(reshape), kOutForm,
-     shapes::view},
+     kOutForm | kNotDifferentiable | kNeutral, shapes::likeFirst},
+    {"aten::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(reshape),
+     kOutForm | kNeutral, shapes::view},
     {"aten::slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) "
      "-> Tensor",
-     WICK_COPY_KERNEL(slice), kNoFlags, shapes::sliced},
+     WICK_COPY_KERNEL(slice), kNeutral, shapes::sliced},
 };
 
 const OperatorAlias kViewsAliases[] = {
