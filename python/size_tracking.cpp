@@ -7,6 +7,7 @@
 #include "ir/shape_facts.h"
 #include "passes/pointwise_types.h"
 #include "passes/propagate_types.h"
+#include "python/dead_operators.h"
 #include "python/tensor_object.h"
 
 namespace wick::python {
@@ -464,49 +465,33 @@ void SizeTracking::keepResult(const Value* result, std::vector<Tensor>& kept) co
 }
 
 std::vector<Tensor> SizeTracking::checkDead(const std::vector<Value*>& outputs) {
-  if (!isOpen()) return {};
-  follow();
-  // A graph that tells sizes has no other results.
-  if (table_->asksAll() && table_->hasAnyDecided()) return {};
+  if (isOpen()) {
+    follow();
+    // A graph that tells sizes has no other results.
+    if (table_->asksAll() && table_->hasAnyDecided()) return {};
+  }
   std::vector<Tensor> kept;
-  std::unordered_set<const Node*> live;
-  std::vector<const Node*> open;
-  const auto reach = [&](const Value* value) {
-    if (live.insert(value->node()).second) open.push_back(value->node());
-  };
-  for (const Value* each : outputs) reach(each);
-  for (const Node* node : tracer_.graph().nodes()) {
-    const FunctionSchema* const schema = node->maybeSchema();
-    const bool stays =
-        !node->blocks().empty() || node->isNondeterministic() || (schema && schema->isMutable());
-    if (stays && live.insert(node).second) open.push_back(node);
-  }
-  while (!open.empty()) {
-    const Node* const node = open.back();
-    open.pop_back();
-    for (const Value* each : node->inputs()) reach(each);
-  }
-  for (const Node* node : tracer_.graph().nodes()) {
-    if (live.count(node) != 0 || node->kind() == prim::Constant || !node->maybeOperator()) continue;
-    // These raise no errors that depend on sizes.
-    if (isOneOf(node->kind(), {"size", "numel", "permute", "transpose", "t", "unsqueeze", "flatten",
-                               "detach", "contiguous", "clone", "numpy_T", "alias"})) {
-      continue;
+  for (const Node* node : deadOperators(tracer_.graph(), outputs)) {
+    bool keeps = raisesByElements(node);
+    if (!keeps && isOpen() && mayRaiseBySizes(node) &&
+        std::ranges::any_of(node->inputs(),
+                            [&](const Value* each) { return dependsOnSizes(each); })) {
+      keeps = dependsOnDecided(node->inputs());
+      if (!keeps) fixInputsOf(node->inputs());
     }
-    const auto operands = std::ranges::count_if(node->inputs(), isTensorValue);
-    if (node->maybeOperator()->record().scalar && operands == 1) continue;
-    const bool tensors = std::ranges::any_of(
-        node->outputs(), [](const Value* each) { return each->type()->kind() != TypeKind::Int; });
-    if (tensors && std::ranges::any_of(node->inputs(),
-                                       [&](const Value* each) { return dependsOnSizes(each); })) {
-      if (!dependsOnDecided(node->inputs())) {
-        fixInputsOf(node->inputs());
-        continue;
-      }
-      for (const Value* each : node->outputs()) keepResult(each, kept);
-    }
+    if (!keeps) continue;
+    for (const Value* each : node->outputs()) keepResult(each, kept);
   }
   return kept;
+}
+
+// Returns whether the operator can raise an error for what elements of its inputs are.
+bool SizeTracking::raisesByElements(const Node* node) const {
+  if (!node->maybeOperator()->has(kRaisesByElements)) return false;
+  // Pointwise operators raise for quotients of integers alone.
+  if (!node->maybeOperator()->record().scalar) return true;
+  const std::optional<Tensor> result = tracer_.tensorOf(node->output(0));
+  return !result || isIntegral(result->dtype(), /*include_bool=*/true);
 }
 
 // ---- numbers ----

@@ -47,7 +47,7 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   // `numbers`: the result holds numbers that nobody follows.
   void end(const std::vector<PyObject*>& arguments, bool numbers);
   // Makes open sizes constants on which operators depend that will not run. Returns results of such
-  // operators as depend on sizes that elements decide: these must run, for the errors that they may raise.
+  // operators as elements may make raise, or as depend on sizes that elements decide: these must run.
   std::vector<Tensor> checkDead(const std::vector<Value*>& outputs);
 
   std::optional<int64_t> next(const Tensor& counted) override;
@@ -78,6 +78,7 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
   std::optional<capture::SizeExpression> decidedNumber(Value* value, int64_t number);
   std::set<int> symbolsBehind(const std::vector<Value*>& values) const;
   bool dependsOnDecided(const std::vector<Value*>& values) const;
+  bool raisesByElements(const Node* node) const;
   void keepResult(const Value* result, std::vector<Tensor>& kept) const;
   void visitOperator(Node* node);
   void visitList(Node* node);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -90,20 +92,26 @@ bool savesTensors(const Block& block) {
   static const std::unordered_set<Symbol> kKinds = [] {
     std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
                                      prim::TupleConstruct, prim::TupleUnpack};
-    for (const char* name :
-         {"add",     "add_",       "sub",       "sub_",    "rsub",     "neg",    "positive",
-          "sum",     "clone",      "copy_",     "alias",   "detach",   "to",     "contiguous",
-          "view",    "view_as",    "reshape",   "flatten", "ravel",    "t",      "transpose",
-          "permute", "movedim",    "select",    "slice",   "narrow",   "expand", "expand_as",
-          "squeeze", "unsqueeze",  "unbind",    "split",   "chunk",    "cat",    "stack",
-          "flip",    "roll",       "diagonal",  "zeros",   "ones",     "full",   "empty",
-          "arange",  "zeros_like", "ones_like", "size",    "full_like"}) {
-      kinds.insert(Symbol::aten(name));
-    }
+    std::istringstream names(
+        "add add_ sub sub_ rsub neg positive sum cumsum trace round floor ceil trunc fix frac "
+        "sign zero_ fill_ clone copy_ alias detach to type_as contiguous view view_as reshape "
+        "reshape_as flatten unflatten ravel t transpose swapaxes swapdims permute movedim "
+        "moveaxis select slice narrow expand expand_as broadcast_to squeeze unsqueeze atleast_1d "
+        "atleast_2d atleast_3d unbind split split_with_sizes chunk tensor_split cat stack hstack "
+        "vstack dstack block_diag repeat tile unfold constant_pad_nd flip fliplr flipud rot90 "
+        "roll tril triu diag diagonal diag_embed diff select_scatter zeros ones full empty arange "
+        "zeros_like ones_like size full_like");
+    for (std::string name; names >> name;) kinds.insert(Symbol::aten(name));
     return kinds;
   }();
   return std::ranges::any_of(block.nodes(), [](const Node* node) {
-    return !kKinds.contains(node->kind()) || !node->blocks().empty();
+    const Operator* const op = node->maybeOperator();
+    // The mean over dimensions saves its argument.
+    const bool is_mean =
+        op && node->kind() == Symbol::aten("mean") && op->schema().overload().empty();
+    const bool known =
+        is_mean || kKinds.contains(node->kind()) || (op && op->has(kNotDifferentiable));
+    return !known || !node->blocks().empty();
   });
 }
 

@@ -181,3 +181,25 @@ def condition_is_an_argument(x, flag):
 @program(lambda: (torch.ones(3), torch.ones(3)), graphs=None, breaks=DECIDES)
 def equality_of_tensors(x, y):
     return torch.equal(x, y), torch.allclose(x, y + 1e-9), x.equal(y + 1), x * 2
+
+
+@program([lambda: (torch.ones(2, 3), torch.tensor([0])), lambda: (torch.ones(2, 3), torch.tensor([5])), lambda: (torch.ones(4, 3), torch.tensor([2, 4]))], raises="IndexError")
+def index_that_nothing_uses(x, index):
+    unused = x[index]
+    return x + 1
+
+
+@program([lambda: (torch.eye(2), torch.ones(2, 2)), lambda: (torch.zeros(2, 2), torch.ones(2, 2))])
+def inverse_that_nothing_uses(x, y):
+    try:
+        torch.linalg.inv(x)
+    except RuntimeError as error:
+        return y, str(error)
+    return y * 2
+
+
+@program([lambda: (torch.tensor([4, 6]), torch.tensor([2, 3])), lambda: (torch.tensor([4, 6]), torch.tensor([2, 0]))], raises="RuntimeError")
+def integer_quotient_that_nothing_uses(x, y):
+    quotient = x // y
+    x % y
+    return x + y
