@@ -26,10 +26,11 @@ void addFiles(PyObject* module) {
   m.def("_save_value", [](const py::object& object, const std::string& path) {
     const IValue value = valueOf(object);
     const WithoutGil others;
-    saveValue(value, path);
+    saveValue(value, path, /*keep_requires_grad=*/true);
   });
-  m.def("_value_to_bytes",
-        [](const py::object& object) { return py::bytes(saveValueToString(valueOf(object))); });
+  m.def("_value_to_bytes", [](const py::object& object) {
+    return py::bytes(saveValueToString(valueOf(object), /*keep_requires_grad=*/true));
+  });
   m.def("_load_tensors", [](const std::string& path, const py::object& map_location) {
     const DeviceMap devices = deviceMapOf(map_location);
     const NamedTensors tensors = withoutGil([&] { return loadTensors(path, {}, devices); });

@@ -279,8 +279,10 @@ namespace {
 
 // The pickle comes first: a value that cannot be saved is found before anything is written.
 struct PickledValue {
-  explicit PickledValue(const IValue& value) {
-    Pickler pickler;
+  PickledValue(const IValue& value, bool keep_requires_grad) {
+    PicklerOptions options;
+    options.keep_requires_grad = keep_requires_grad;
+    Pickler pickler(std::move(options));
     pickler.push(value);
     pickle = pickler.finish();
     storages = pickler.storages();
@@ -316,14 +318,14 @@ void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& s
   }
 }
 
-void saveValue(const IValue& value, const std::string& path) {
-  const PickledValue pickled(value);
+void saveValue(const IValue& value, const std::string& path, bool keep_requires_grad) {
+  const PickledValue pickled(value, keep_requires_grad);
   ArchiveWriter writer = ArchiveWriter::toFile(path, "archive");
   pickled.write(writer);
 }
 
-std::string saveValueToString(const IValue& value) {
-  const PickledValue pickled(value);
+std::string saveValueToString(const IValue& value, bool keep_requires_grad) {
+  const PickledValue pickled(value, keep_requires_grad);
   std::string out;
   ArchiveWriter writer(
       [&](std::span<const std::byte> data) {

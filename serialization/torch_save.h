@@ -20,10 +20,11 @@ IValue loadValue(const std::string& path, const ArchiveLimits& limits = {},
                  const DeviceMap& devices = {});
 
 // Writes an archive that torch.load reads, whole or not at all (core/output_file.h), with the devices that the tensors
-// are on. NamedTuples become plain tuples; gradients are not recorded. Throws RuntimeError for values that Python could
-// not read back (see Pickler), before it touches the file.
-void saveValue(const IValue& value, const std::string& path);
-std::string saveValueToString(const IValue& value);
+// are on. NamedTuples become plain tuples. Whether a tensor requires a gradient is kept if asked for, as Python's torch.save
+// does; gradients are not. Throws RuntimeError for values that Python could not read back (see Pickler), before it touches
+// the file.
+void saveValue(const IValue& value, const std::string& path, bool keep_requires_grad = false);
+std::string saveValueToString(const IValue& value, bool keep_requires_grad = false);
 
 }  // namespace wick
 

@@ -207,6 +207,19 @@ class Gradients(Case):
 
 
 class Files(Case):
+    @needs_pytorch
+    def test_torch_save_keeps_what_requires_gradients(self):
+        import torch as reference
+
+        linear = wick.nn.Linear(2, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "value.pt")
+            torch.save({"weight": linear.weight, "state": linear.state_dict(), "script": wick.jit.script(linear).state_dict()}, path)
+            for read in (torch.load(path), reference.load(path)):
+                self.assertTrue(read["weight"].requires_grad)
+                self.assertFalse(read["state"]["weight"].requires_grad)
+                self.assertFalse(read["script"]["weight"].requires_grad)
+
     def test_torch_save(self):
         plain = [1, 2.5, "text", None, (True,)]
         value = {"a": torch.arange(3), "b": plain, "c": {"d": torch.ones(2)}}

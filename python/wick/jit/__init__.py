@@ -420,7 +420,8 @@ class ScriptModule:
         return iter(self._c.modules())
 
     def state_dict(self):
-        return self._c.state_dict()
+        """Parameters and buffers by name: tensors without gradients on the same memory."""
+        return {name: tensor.detach() for name, tensor in self._c.state_dict().items()}
 
     def load_state_dict(self, state, strict=True):
         return self._c.load_state_dict(dict(state), strict)
