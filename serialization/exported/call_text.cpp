@@ -319,7 +319,10 @@ class ArgumentText {
       return;
     }
     const auto parsed = parseSizeExpression(size.expression);
-    if (!parsed) return;
+    if (!parsed) {
+      throwLoadError("{}: the size of the input at {} is an expression that is not known here: {}",
+                     limit_.name(), path, size.expression.substr(0, 200));
+    }
     std::vector<std::string> unknown;
     for (const std::string& symbol : parsed->symbols()) {
       if (!symbols_.contains(symbol)) unknown.push_back(symbol);

@@ -247,6 +247,17 @@ void ProgramWriter::writeNumbers(const Node& node) {
     fail(&node, fmt::format("{} of numbers that change has no form in exported programs",
                             kind.qualString()));
   }
+  // max(a, b) takes a list.
+  if (node.inputs().size() == 1 && node.input(0)->type()->kind() == TypeKind::List) {
+    const Term list = termOf(node.input(0));
+    if (!list.isContainer() || list.parts->size() != 2) {
+      fail(&node, fmt::format("{} of other than two numbers", kind.qualString()));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      inputs.push_back(namedInput(i == 0 ? "a" : "b", list.parts->at(i).operand, true));
+    }
+    return finish(found->target, unique(baseName(node)));
+  }
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (node.input(i)->type()->kind() == TypeKind::Tensor) {
       fail(&node, fmt::format("{} of a tensor gives a number", kind.qualString()));

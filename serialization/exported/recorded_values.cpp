@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -12,12 +15,77 @@
 
 namespace wick::exported {
 
-RecordedRun::RecordedRun(const Graph& graph, const std::vector<IValue>& arguments) {
+namespace {
+
+// Numbers are read from tensors of few elements.
+constexpr int64_t kFewElements = 64;
+
+}  // namespace
+
+Tensor LayoutTensors::withoutElements(const Tensor& tensor) {
+  const bool is_plain = tensor.defined() && tensor.kind() == TensorKind::Dense;
+  if (!is_plain || tensor.numel() <= kFewElements) return tensor;
+  int64_t last = 0;  // element
+  for (int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
+  const size_t bytes = static_cast<size_t>(last + 1) * tensor.itemSize();
+  const Device device = tensor.device();
+  Ref<Storage>& memory = memory_[{device.type, device.index}];
+  if (!memory || memory->bytes() < bytes) {
+    memory = Storage::allocate(std::max(bytes, memory ? 2 * memory->bytes() : 0), device);
+  }
+  return Tensor::fromStorage(memory, tensor.dtype(), tensor.sizes(), tensor.strides(), 0);
+}
+
+IValue LayoutTensors::withoutElements(const IValue& value) {
+  if (value.isTensor()) return IValue(withoutElements(value.toTensor()));
+  if (!value.isList() && !value.isTuple()) return value;
+  std::vector<IValue> elements;
+  for (const IValue& element : value.elements()) elements.push_back(withoutElements(element));
+  if (value.isTuple())
+    return IValue(makeRef<TupleObject>(std::move(elements), value.toTuple().named));
+  return IValue(makeRef<ListObject>(value.toList().element_type, std::move(elements)));
+}
+
+RecordedRun::RecordedRun(const Graph& graph, const std::vector<IValue>& arguments,
+                         LayoutTensors& layouts) {
   WICK_ASSERT(arguments.size() == graph.inputs().size(), "{} arguments for {} inputs",
               arguments.size(), graph.inputs().size());
   const GradModeGuard no_grad(false);
   for (size_t i = 0; i < arguments.size(); ++i) values_[graph.inputs()[i]] = arguments[i];
-  runBlock(*graph.block());
+  runGraph(graph, layouts);
+}
+
+void RecordedRun::runGraph(const Graph& graph, LayoutTensors& layouts) {
+  std::unordered_map<const Node*, std::vector<const Value*>> last_used;
+  std::unordered_map<const Value*, const Node*> last_user;
+  // In order, so that the last entry stays.
+  const std::function<void(const Block&, const Node*)> visit = [&](const Block& block,
+                                                                   const Node* outer) {
+    for (const Node* node : block.nodes()) {
+      const Node* const at = outer ? outer : node;
+      for (const Value* input : node->inputs()) last_user[input] = at;
+      for (const Value* output : node->outputs()) last_user.emplace(output, at);
+      for (const Block* inner : node->blocks()) {
+        for (const Value* input : inner->inputs()) last_user.emplace(input, at);
+        for (const Value* output : inner->outputs()) last_user[output] = at;
+        visit(*inner, at);
+      }
+    }
+  };
+  visit(*graph.block(), nullptr);
+  for (const Value* output : graph.outputs()) last_user.erase(output);
+  for (const auto& [value, node] : last_user) last_used[node].push_back(value);
+  const auto release = [&](const Value* value) {
+    const auto found = values_.find(value);
+    // A constant is what it is.
+    if (found == values_.end() || value->node()->kind() == prim::Constant) return;
+    found->second = layouts.withoutElements(found->second);
+  };
+  for (const Node* node : graph.nodes()) {
+    runAt(*node);
+    for (const Value* value : last_used[node]) release(value);
+  }
+  for (const Value* output : graph.outputs()) release(output);
 }
 
 const IValue* RecordedRun::find(const Value* value) const {
@@ -32,14 +100,16 @@ std::vector<IValue> RecordedRun::inputsOf(const Node& node) const {
 }
 
 void RecordedRun::runBlock(const Block& block) {
-  for (const Node* node : block.nodes()) {
-    try {
-      runNode(*node);
-    } catch (const RuntimeError& error) {
-      if (std::string_view(error.brief()).starts_with("export: ")) throw;
-      throwRuntimeError("export: the example fails: {}\n{}", error.brief(),
-                        userRange(node->range()).highlight());
-    }
+  for (const Node* node : block.nodes()) runAt(*node);
+}
+
+void RecordedRun::runAt(const Node& node) {
+  try {
+    runNode(node);
+  } catch (const RuntimeError& error) {
+    if (std::string_view(error.brief()).starts_with("export: ")) throw;
+    throwRuntimeError("export: the example fails: {}\n{}", error.brief(),
+                      userRange(node.range()).highlight());
   }
 }
 

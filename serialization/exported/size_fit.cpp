@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace wick::exported {
 namespace {
@@ -23,6 +24,7 @@ std::optional<std::string> SizeFit::expressionOf(const std::vector<int64_t>& val
   if (std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end()) return "";
   if (auto text = affine(values)) return text;
   if (auto text = product(values)) return text;
+  if (auto text = extreme(values)) return text;
   if (auto text = quotient(values)) return text;
   return productOfQuotients(values);
 }
@@ -62,6 +64,37 @@ std::optional<std::string> SizeFit::product(const std::vector<int64_t>& values) 
       const std::string term = a == b ? fmt::format("Pow({}, Integer(2))", symbolText(a))
                                       : fmt::format("Mul({}, {})", symbolText(a), symbolText(b));
       return lineText(factor, term, rest);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> SizeFit::extreme(const std::vector<int64_t>& values) const {
+  const auto sizes_of = [&](size_t k) {
+    std::vector<int64_t> sizes;
+    for (const std::vector<int64_t>& example : examples_) sizes.push_back(example[k]);
+    return sizes;
+  };
+  for (size_t a = 0; a < examples_[0].size(); ++a) {
+    const std::vector<int64_t> first = sizes_of(a);
+    // The number beside the size is the extreme of the values.
+    std::vector<std::pair<std::vector<int64_t>, std::string>> others;
+    for (const int64_t number : {std::ranges::max(values), std::ranges::min(values)}) {
+      others.emplace_back(std::vector<int64_t>(count(), number),
+                          fmt::format("Integer({})", number));
+    }
+    for (size_t b = a + 1; b < examples_[0].size(); ++b) {
+      others.emplace_back(sizes_of(b), symbolText(b));
+    }
+    for (const auto& [second, text] : others) {
+      bool is_least = true, is_most = true;
+      for (size_t e = 0; e < count(); ++e) {
+        is_least = is_least && values[e] == std::min(first[e], second[e]);
+        is_most = is_most && values[e] == std::max(first[e], second[e]);
+      }
+      if (is_least || is_most) {
+        return fmt::format("{}({}, {})", is_least ? "Min" : "Max", text, symbolText(a));
+      }
     }
   }
   return std::nullopt;

@@ -79,8 +79,11 @@ IValue copyOf(const IValue& value) {
 
 std::vector<RecordedRun> record(const Graph& graph, const std::vector<std::vector<IValue>>& calls) {
   std::vector<RecordedRun> runs;
+  exported::LayoutTensors layouts;
   // Runs may write to their arguments.
-  for (const std::vector<IValue>& arguments : calls) runs.emplace_back(graph, copyOf(arguments));
+  for (const std::vector<IValue>& arguments : calls) {
+    runs.emplace_back(graph, copyOf(arguments), layouts);
+  }
   return runs;
 }
 

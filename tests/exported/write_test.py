@@ -1,6 +1,7 @@
 """Writes programs of torch.export and reads them back: scripts, captured functions, and what PyTorch 2.11 recorded. That PyTorch reads
 them is what check_written.py finds, where PyTorch 2.11 is."""
 import os
+import resource
 import sys
 import tarfile
 import tempfile
@@ -54,6 +55,9 @@ SCRIPTS = {
                          [(rand(7),), (rand(8),)]),
     "quotient_of_a_size": ("def f(x: Tensor):\n    return x.size(0) // 40, x + 1\n", (rand(4),), {"x": {0: ("N", 1, 64)}},
                        [(rand(3),), (rand(39),), (rand(40),), (rand(64),)]),
+    "slice_that_clamps": ("def f(x: Tensor):\n    return x[:10] * 2, x[:10].sum()\n", (rand(4, 3),), {"x": {0: ("N", 1, 64)}}, [(rand(3, 3),), (rand(10, 3),), (rand(11, 3),), (rand(64, 3),)]),
+    "greater_of_two_sizes": ("def f(x: Tensor, y: Tensor):\n    return torch.zeros([max(x.size(0), y.size(0))]), x + 1, y + 1\n", (rand(4), rand(5)),
+                             {"x": {0: ("N", 2, 9)}, "y": {0: ("M", 2, 12)}}, [(rand(9), rand(3)), (rand(2), rand(7))]),
     "equal_sizes": ("def f(x: Tensor, y: Tensor):\n    return x + y, torch.cat([x, y])\n", (rand(4), rand(4)), {"x": {0: ("N", 2, 9)}, "y": {0: ("N", 2, 9)}}, [(rand(9), rand(9))]),
 }
 
@@ -117,6 +121,16 @@ class WriteTest(unittest.TestCase):
         for name in ("fc.weight", "fc.bias", "norm.weight", "norm.running_mean"):
             self.assertIsNone(difference(state[name], module.state_dict()[name].detach(), 0, name))
         self.assertEqual(sorted(n for n, _ in made.named_parameters()), ["fc.bias", "fc.weight", "norm.bias", "norm.weight"])
+
+    def test_examples_take_the_memory_of_one_run(self):
+        """Each of 80 results is 4 MB, and seven examples run."""
+        source = "def f(x: Tensor):\n    for i in range(40):\n        x = torch.relu(x + i)\n    return x\n"
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        function = wick.jit.CompilationUnit(source).f
+        made = self.written(function, (rand(1000, 1024),), {"x": {0: ("N", 500, 1000)}})
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 400 << 10)
+        x = rand(700, 1024)
+        self.assertIsNone(difference(made(x), function(x), 1e-4))
 
     def test_captured_functions(self):
         def f(x, y):
