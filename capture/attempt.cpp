@@ -18,6 +18,8 @@ namespace wick::capture {
 namespace {
 
 constexpr int kMaxAttempts = 30;
+// So many of them may run a graph to find the sizes that elements decide: the others end it earlier.
+constexpr int kMaxSizeAttempts = 20;
 
 // Continuations by root code. They keep their code.
 Continuations& continuationsOf(PyCodeObject* code) {
@@ -354,8 +356,9 @@ std::unique_ptr<Entry> evaluate(const World& world, FrameView frame, SizeSetting
       const bool decided = attempt.capture().guards.sizes().hasAnyDecided();
       const bool elsewhere = reason.other_world && !sizes.arrays_elsewhere;
       sizes.arrays_elsewhere |= elsewhere;
-      const bool again = elsewhere || (sizes.asks_all && attempt.findSizes(frame, sizes)) ||
-                         exact.tries(sizes, decided, reason.reason);
+      const bool again = i < kMaxSizeAttempts &&
+                         (elsewhere || (sizes.asks_all && attempt.findSizes(frame, sizes)) ||
+                          exact.tries(sizes, decided, reason.reason));
       if (again) {
         stop = {};
         continue;

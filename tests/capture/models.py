@@ -20,7 +20,7 @@ import time
 import warnings
 
 # Sides of pictures that a model needs more than 64 pixels of.
-SIDES = {"inception_v3": 75, "vit_": 224, "swin_": 64, "maxvit_t": 224, "mvit_": 224, "vit_h_14": 518}
+SIDES = {"inception_v3": 75, "vit_": 224, "swin_": 64, "maxvit_t": 224, "mvit_": 224, "vit_h_14": 518, "s3d": 224}
 VIDEOS = ("mc3_18", "r2plus1d_18", "r3d_18", "s3d", "mvit_v1_b", "mvit_v2_s", "swin3d_t", "swin3d_s", "swin3d_b")
 PAIRS_OF_PICTURES = ("raft_small", "raft_large")
 DETECTORS = ("rcnn", "retinanet", "ssd", "fcos")
@@ -125,7 +125,8 @@ def in_double(value, torch):
     if isinstance(value, torch.Tensor):
         return value.double() if value.is_floating_point() else value
     if isinstance(value, dict):
-        return {key: in_double(each, torch) for key, each in value.items()}
+        # The model takes keypoints of single precision alone.
+        return {key: each if key == "keypoints" else in_double(each, torch) for key, each in value.items()}
     return type(value)(in_double(each, torch) for each in value) if isinstance(value, (list, tuple)) else value
 
 

@@ -203,3 +203,11 @@ def integer_quotient_that_nothing_uses(x, y):
     quotient = x // y
     x % y
     return x + y
+
+
+@program(lambda: (torch.arange(50),), graphs=None, breaks="each size is found by a run of the graph")
+def keys_that_elements_decide_forty_times(x):
+    counts = {}
+    for i in range(40):
+        counts[x[x > i].size(0)] = i
+    return x * 2, counts
