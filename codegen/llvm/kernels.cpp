@@ -82,12 +82,8 @@ class KernelEmitter {
       bad_ = b_.CreateAlloca(b_.getInt1Ty());
       b_.CreateStore(b_.getFalse(), bad_);
     }
-    for (const Leaf& leaf : kernel_.leaves) {
-      if (leaf.mask.valid() && !nothing_) {
-        nothing_ = b_.CreateAlloca(b_.getInt64Ty());
-        b_.CreateStore(b_.getInt64(0), nothing_);
-      }
-    }
+    nothing_ = b_.CreateAlloca(b_.getInt64Ty());
+    b_.CreateStore(b_.getInt64(0), nothing_);
     // From here on blocks follow; the entry keeps room for what calls need.
     auto* start = llvm::BasicBlock::Create(context, "start", function_);
     b_.CreateBr(start);
@@ -429,7 +425,10 @@ class KernelEmitter {
         row_values_[id] = placeOf(leaf.index, nullptr);
       } else if (leaf.kind == Leaf::Kind::Load && !leaf.offset.valid() && !leaf.mask.valid() &&
                  isOfRow(leaf.index)) {
-        row_values_[id] = splatLoad(leaf.index, row_bases_[leaf.index]);
+        // A row without elements may lie nowhere.
+        Value* const some = b_.CreateICmpNE(points_, b_.getInt64(0));
+        row_values_[id] =
+            splatLoad(leaf.index, b_.CreateSelect(some, row_bases_[leaf.index], nothing_));
       }
     }
   }

@@ -423,6 +423,24 @@ class Gradients(unittest.TestCase):
 
 
 class EmptyTensors(unittest.TestCase):
+    def test_kernels_read_nothing(self):
+        """Until their kernels are compiled, as thirty functions make sure."""
+        for _ in range(30):
+            total = torch.tensor(0.5)
+
+            @wick.compile
+            def f(x):
+                total.add_(x.tril().mean().clone())
+                return x.abs()
+
+            for _ in range(3):
+                x = torch.ones(0).requires_grad_()
+                result = f(x)
+                try:
+                    (result.sum() + total.sum()).backward()
+                except RuntimeError as error:
+                    self.assertIn("a second time", str(error))
+
     def test_they_can_be_resized(self):
         for make in (lambda x: x.new(), lambda x: torch.empty(0), lambda x: x[:0].clone() > 0, lambda x: x.new_zeros(3, 0).t()):
             compiled = wick.compile(make)
