@@ -14,6 +14,7 @@
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "lazy/stand_in.h"
+#include "python/dead_operators.h"
 #include "python/fake_recording.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -86,9 +87,8 @@ class TorchGuard : public capture::TensorGuard {
   bool requires_grad_, leaf_;
 };
 
-// Returns whether PyTorch 1.13 saves a tensor for the backward pass of an operator of the block, as far as it is not known to
-// save none.
-bool savesTensors(const Block& block) {
+// Returns whether PyTorch 1.13 is known to save no tensor for the backward pass of the operator.
+bool savesNothing(const Node& node) {
   static const std::unordered_set<Symbol> kKinds = [] {
     std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
                                      prim::TupleConstruct, prim::TupleUnpack};
@@ -104,15 +104,50 @@ bool savesTensors(const Block& block) {
     for (std::string name; names >> name;) kinds.insert(Symbol::aten(name));
     return kinds;
   }();
-  return std::ranges::any_of(block.nodes(), [](const Node* node) {
-    const Operator* const op = node->maybeOperator();
-    // The mean over dimensions saves its argument.
-    const bool is_mean =
-        op && node->kind() == Symbol::aten("mean") && op->schema().overload().empty();
-    const bool known =
-        is_mean || kKinds.contains(node->kind()) || (op && op->has(kNotDifferentiable));
-    return !known || !node->blocks().empty();
-  });
+  const Operator* const op = node.maybeOperator();
+  // The mean over dimensions saves its argument.
+  const bool is_mean = op && node.kind() == Symbol::aten("mean") && op->schema().overload().empty();
+  const bool known = is_mean || kKinds.contains(node.kind()) || (op && op->has(kNotDifferentiable));
+  return known && node.blocks().empty();
+}
+
+// Returns whether an operator writes to a view. PyTorch walks such a write only once.
+bool writesToView(const Node& node) {
+  const FunctionSchema* const schema = node.maybeSchema();
+  if (!schema || !schema->isMutable()) return false;
+  const FunctionSchema* const from = node.input(0)->node()->maybeSchema();
+  return from && !from->isMutable() &&
+         std::ranges::any_of(from->returns(),
+                             [](const Argument& each) { return each.alias != nullptr; });
+}
+
+// Returns whether PyTorch 1.13 saves a tensor for the backward pass of a graph, as far as it is not known to save none.
+// Operators that no result needs have no part in it, nor have those that no gradient flows through.
+bool savesTensors(const ScriptGraph& script, const std::vector<TorchInput>& inputs) {
+  const Graph& graph = *script.function->graph();
+  const auto results = graph.outputs()[0]->node()->inputs();
+  std::vector<Value*> shown(results.begin(), results.end());
+  shown.resize(shown.size() - script.num_hidden);
+  const std::vector<const Node*> dead = deadOperators(graph, shown);
+  const std::unordered_set<const Node*> unused(dead.begin(), dead.end());
+  std::unordered_set<const Value*> differentiated;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].requires_grad) differentiated.insert(graph.block()->inputs()[i]);
+  }
+  bool written = false;  // then any value may be a view of that memory
+  for (const Node* node : graph.block()->nodes()) {
+    if (unused.contains(node)) continue;
+    const bool has_gradient = written || !node->blocks().empty() ||
+                              std::ranges::any_of(node->inputs(), [&](const Value* each) {
+                                return differentiated.contains(each);
+                              });
+    if (!has_gradient) continue;
+    if (!savesNothing(*node) || writesToView(*node)) return true;
+    const FunctionSchema* const schema = node->maybeSchema();
+    written = written || (schema && schema->isMutable());
+    for (const Value* each : node->outputs()) differentiated.insert(each);
+  }
+  return false;
 }
 
 // Records PyTorch's functions by Wick's, and the calls themselves.
@@ -313,7 +348,7 @@ class TorchRecording : public FakeRecording {
     record_.own_derivatives = functions().any();
     record_.components = torchComponents(record_);
     record_.script = script(all);
-    record_.saves = savesTensors(*record_.script.function->graph()->block());
+    record_.saves = savesTensors(record_.script, record_.inputs);
     if (sizes().isOpen()) {
       record_.sizes = sizes().table();
       record_.numbers = sizes().numbers();

@@ -65,11 +65,24 @@ class Tensors(unittest.TestCase):
 
     def test_second_backward_passes(self):
         weight = torch.ones(3)
+
+        def write_to_part(x):
+            y = x.clone()
+            y[0].add_(1)
+            return y
+
+        def read_for_nothing(x):
+            x[torch.tensor([0])]
+            return x + 1
+
         functions = (
             lambda x: x.sum() + 1 - x[0],
             lambda x: torch.cat([x.t(), -x.view(3)]).flip(0).unsqueeze(0),
             lambda x: (x - weight).clone().double().expand(2, 3),
             lambda x: x * 2 + 1,
+            lambda x: x + (weight * 2).exp(),
+            write_to_part,
+            read_for_nothing,
             lambda x: x.exp().sum(),
         )
         for function in functions:

@@ -1,7 +1,6 @@
 #include "runtime/ops/tensors/out_forms.h"
 
 #include <algorithm>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
