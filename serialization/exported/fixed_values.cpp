@@ -85,10 +85,10 @@ bool FixedValues::followsFromSizes(const Value* value) {
 }
 
 bool FixedValues::isEqualInRuns(const Value* value) const {
-  const IValue* first = runs_[0].find(value);
+  const RecordedValue* first = runs_[0].find(value);
   return first && std::ranges::all_of(runs_, [&](const RecordedRun& run) {
-           const IValue* other = run.find(value);
-           return other && other->repr() == first->repr();
+           const RecordedValue* other = run.find(value);
+           return other && *other == *first;
          });
 }
 
@@ -121,8 +121,9 @@ bool FixedValues::hasOpenSize(const Value* value) {
 }
 
 const IValue* FixedValues::find(const Value* value) {
-  const IValue* first = runs_[0].find(value);
-  if (!first || first->isTensor()) return nullptr;
+  const RecordedValue* recorded = runs_[0].find(value);
+  if (!recorded || !recorded->is_plain) return nullptr;
+  const IValue* first = &recorded->plain;
   if (value->node()->kind() == prim::Constant) return first;
   const bool plain =
       first->isNumber() || first->isString() || first->isNone() || first->isDevice() ||

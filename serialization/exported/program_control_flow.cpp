@@ -67,14 +67,16 @@ std::vector<const Value*> ProgramWriter::freeTensors(const Node& node) {
 
 // A block as a graph whose inputs stand for `inputs`, which are tensors.
 OrderedJson ProgramWriter::part(const std::string& name, const std::vector<const Value*>& inputs,
-                                const Block& block, const std::vector<const Value*>& outputs) {
+                                const Block& block, const std::vector<const Value*>& outputs,
+                                std::vector<Term>& results) {
   GraphParts own;
   GraphParts* before = std::exchange(parts_, &own);
   const auto terms = terms_;
   OrderedJson given = OrderedJson::array();
   for (const Value* value : inputs) {
-    Term term;
-    term.operand = defineTensor(value, unique("arg"));
+    SizeSource from;
+    if (const auto known = terms.find(value); known != terms.end()) from.add(known->second);
+    Term term = defineTensor(value, unique("arg"), from);
     given.push_back(term.operand);
     terms_[value] = std::move(term);
   }
@@ -86,6 +88,7 @@ OrderedJson ProgramWriter::part(const std::string& name, const std::vector<const
       fail(block.owningNode(), "a branch or loop with values other than tensors");
     }
     made.push_back(term.operand);
+    results.push_back(term);
   }
   terms_ = terms;
   parts_ = before;
@@ -150,23 +153,26 @@ void ProgramWriter::writeIf(const Node& node) {
   const Node* condition = node.input(0)->node();
   const bool of_tensor = condition->kind() == aten::Bool &&
                          condition->input(0)->type()->kind() == TypeKind::Tensor &&
-                         runs_[0].find(condition->input(0))->toTensor().dtype() == DType::Bool;
+                         exampleOf(condition->input(0)).dtype == DType::Bool;
   if (of_tensor && node.outputs().empty()) return writeAssertion(node, condition->input(0));
   OrderedJson inputs = OrderedJson::array();
   inputs.push_back(positional(operandOf(of_tensor ? condition->input(0) : node.input(0))));
+  std::vector<Term> made;  // by both sides
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const Block& block = *node.blocks()[i];
     const std::vector<const Value*> outputs(block.outputs().begin(), block.outputs().end());
-    inputs.push_back(
-        positional(part(unique(i == 0 ? "true_graph" : "false_graph"), given, block, outputs)));
+    inputs.push_back(positional(
+        part(unique(i == 0 ? "true_graph" : "false_graph"), given, block, outputs, made)));
   }
   inputs.push_back(positional(namesOf(operands)));
   OrderedJson outputs = OrderedJson::array();
-  for (const Value* output : node.outputs()) {
-    Term term;
-    term.operand = defineTensor(output, unique("getitem"));
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    SizeSource from;
+    from.add(made[i]);
+    from.add(made[i + node.outputs().size()]);
+    Term term = defineTensor(node.output(i), unique("getitem"), from);
     outputs.push_back(term.operand);
-    terms_[output] = std::move(term);
+    terms_[node.output(i)] = std::move(term);
   }
   addNode("torch.ops.higher_order.cond", std::move(inputs), std::move(outputs), unique("cond"),
           node);
@@ -199,6 +205,8 @@ void ProgramWriter::writeLoop(const Node& node) {
   for (size_t i = 2; i < node.inputs().size(); ++i) {
     carried.push_back(node.input(i));
     inside.push_back(body.inputs()[i - 1]);
+    // The sizes are those that the loop begins with.
+    if (const std::optional<Term> begin = knownTerm(node.input(i))) terms_[inside.back()] = *begin;
     outputs.push_back(body.outputs()[i - 1]);
   }
   std::vector<OrderedJson> operands;
@@ -209,13 +217,18 @@ void ProgramWriter::writeLoop(const Node& node) {
   GraphParts own;
   GraphParts* before = std::exchange(parts_, &own);
   OrderedJson condition_inputs = OrderedJson::array();
+  const auto ofValue = [&](const Value* value) {
+    SizeSource from;
+    if (const std::optional<Term> term = knownTerm(value)) from.add(*term);
+    return from;
+  };
   OrderedJson condition_outputs = OrderedJson::array();
   for (const auto* values : {&carried, &given}) {
     for (const Value* value : *values)
-      condition_inputs.push_back(defineTensor(value, unique("arg")));
+      condition_inputs.push_back(defineTensor(value, unique("arg"), ofValue(value)).operand);
   }
   const std::string condition_name = unique("clone");
-  condition_outputs.push_back(defineTensor(first, condition_name));
+  condition_outputs.push_back(defineTensor(first, condition_name, ofValue(first)).operand);
   OrderedJson self = positional(condition_inputs[0]);
   self["name"] = "self";
   OrderedJson clone_inputs = OrderedJson::array();
@@ -232,17 +245,19 @@ void ProgramWriter::writeLoop(const Node& node) {
   all.insert(all.end(), inside.begin(), inside.end());
   all.insert(all.end(), given.begin(), given.end());
   OrderedJson inputs = OrderedJson::array();
+  std::vector<Term> made;
   inputs.push_back(positional(tagged("as_graph", std::move(condition))));
-  inputs.push_back(positional(part(unique("while_loop_body_graph"), all, body, outputs)));
+  inputs.push_back(positional(part(unique("while_loop_body_graph"), all, body, outputs, made)));
   inputs.push_back(positional(namesOf(operands)));
   inputs.push_back(positional(namesOf(others)));
   OrderedJson results = OrderedJson::array();
-  results.push_back(defineTensor(first, unique("getitem")));
-  for (const Value* output : node.outputs()) {
-    Term term;
-    term.operand = defineTensor(output, unique("getitem"));
+  results.push_back(defineTensor(first, unique("getitem"), ofValue(first)).operand);
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    SizeSource from;
+    from.add(made[i + 1]);
+    Term term = defineTensor(node.output(i), unique("getitem"), from);
     results.push_back(term.operand);
-    terms_[output] = std::move(term);
+    terms_[node.output(i)] = std::move(term);
   }
   addNode("torch.ops.higher_order.while_loop", std::move(inputs), std::move(results),
           unique("while_loop"), node);
@@ -253,9 +268,9 @@ void ProgramWriter::writeLoop(const Node& node) {
 
 namespace {
 
-std::string keysOf(const IValue& dict) {
+std::string keysOf(const RecordedValue& dict) {
   OrderedJson keys = OrderedJson::array();
-  for (const auto& [key, value] : dict.items()) {
+  for (const IValue& key : dict.keys) {
     if (key.isString()) {
       keys.push_back(key.toString());
     } else if (key.isInt()) {
@@ -267,57 +282,55 @@ std::string keysOf(const IValue& dict) {
   return keys.dump();
 }
 
+// The tree of a list, tuple or dict.
+OrderedJson nodeTree(const RecordedValue& value, OrderedJson children) {
+  if (value.kind == RecordedValue::Kind::Dict) {
+    return containerTree("builtins.dict", keysOf(value), std::move(children));
+  }
+  const bool is_list = value.kind == RecordedValue::Kind::List;
+  return containerTree(is_list ? "builtins.list" : "builtins.tuple", "null", std::move(children));
+}
+
 }  // namespace
 
-void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& in_runs,
-                                const std::string& name, Term& term, OrderedJson& tree) {
+void ProgramWriter::addArgument(const ValuesInRuns& in_runs, const std::string& name, Term& term,
+                                OrderedJson& tree) {
+  const RecordedValue& value = *in_runs[0];
   if (value.isTensor()) {
-    std::vector<Tensor> tensors;
-    for (const IValue& v : in_runs) tensors.push_back(v.toTensor());
+    TensorsInRuns tensors;
+    for (const RecordedValue* v : in_runs) tensors.push_back(v->tensor);
     const std::string own = unique(name);
-    outer_.tensors[own] = metaOf(tensors, nullptr);
+    outer_.tensors[own] = describeTensor(tensors, nullptr, {}, term);
     term.operand = tagged("as_tensor", tagged("name", own));
     graph_inputs_.push_back(term.operand);
     input_specs.push_back(tagged("user_input", tagged("arg", term.operand)));
     tree = leafTree();
     return;
   }
-  if (value.isList() || value.isTuple()) {
+  if (value.isContainer()) {
+    const bool is_dict = value.kind == RecordedValue::Kind::Dict;
     term.makeContainer();
+    term.keys = value.keys;
     OrderedJson children = OrderedJson::array();
-    for (size_t i = 0; i < value.elements().size(); ++i) {
-      std::vector<IValue> parts;
-      for (const IValue& v : in_runs) parts.push_back(v.elements().at(i));
+    for (size_t i = 0; i < value.elements.size(); ++i) {
+      ValuesInRuns parts;
+      for (const RecordedValue* v : in_runs) {
+        parts.push_back(is_dict ? v->at(value.keys[i]) : &v->elements.at(i));
+      }
+      const std::string part_name = !is_dict                   ? fmt::format("{}", i)
+                                    : value.keys[i].isString() ? value.keys[i].toString()
+                                                               : value.keys[i].repr();
       Term part;
       OrderedJson child;
-      addArgument(value.elements()[i], parts, fmt::format("{}_{}", name, i), part, child);
+      addArgument(parts, fmt::format("{}_{}", name, part_name), part, child);
       term.parts->push_back(std::move(part));
       children.push_back(std::move(child));
     }
-    tree = containerTree(value.isList() ? "builtins.list" : "builtins.tuple", "null",
-                         std::move(children));
-    return;
-  }
-  if (value.isDict()) {
-    term.makeContainer();
-    OrderedJson children = OrderedJson::array();
-    for (const auto& [key, element] : value.items()) {
-      std::vector<IValue> parts;
-      for (const IValue& v : in_runs) parts.push_back(*v.toDict().find(key));
-      Term part;
-      OrderedJson child;
-      addArgument(element, parts,
-                  fmt::format("{}_{}", name, key.isString() ? key.toString() : key.repr()), part,
-                  child);
-      term.keys.push_back(key);
-      term.parts->push_back(std::move(part));
-      children.push_back(std::move(child));
-    }
-    tree = containerTree("builtins.dict", keysOf(value), std::move(children));
+    tree = nodeTree(value, std::move(children));
     return;
   }
   // A constant, which is what the program was made with.
-  term = constantTerm(value, source_.inputs()[0]);
+  term = constantTerm(value.plain, source_.inputs()[0]);
   OrderedJson spec;
   spec["name"] = unique(name);
   spec["value"] = term.operand;
@@ -326,25 +339,18 @@ void ProgramWriter::addArgument(const IValue& value, const std::vector<IValue>& 
   tree = leafTree();
 }
 
-OrderedJson ProgramWriter::treeOf(const Value* value, const IValue& example) {
+OrderedJson ProgramWriter::treeOf(const Value* value, const RecordedValue& example) {
   const Term term = termOf(value);
-  const auto add = [&](const auto& self, const Term& part, const IValue& of) -> OrderedJson {
+  const auto add = [&](const auto& self, const Term& part, const RecordedValue& of) -> OrderedJson {
     if (!part.isContainer()) {
       output_specs.push_back(tagged("user_output", tagged("arg", part.operand)));
       return leafTree();
     }
     OrderedJson children = OrderedJson::array();
-    if (of.isDict()) {
-      size_t i = 0;
-      for (const auto& [key, element] : of.items())
-        children.push_back(self(self, part.parts->at(i++), element));
-      return containerTree("builtins.dict", keysOf(of), std::move(children));
-    }
     for (size_t i = 0; i < part.parts->size(); ++i) {
-      children.push_back(self(self, (*part.parts)[i], of.elements().at(i)));
+      children.push_back(self(self, (*part.parts)[i], of.elements.at(i)));
     }
-    return containerTree(of.isList() ? "builtins.list" : "builtins.tuple", "null",
-                         std::move(children));
+    return nodeTree(of, std::move(children));
   };
   return add(add, term, example);
 }
@@ -354,23 +360,23 @@ void ProgramWriter::write(const std::vector<std::string>& argument_names, size_t
   OrderedJson by_position = OrderedJson::array();
   for (size_t i = 0; i < source_.inputs().size(); ++i) {
     const Value* value = source_.inputs()[i];
-    std::vector<IValue> in_runs;
-    for (const RecordedRun& run : runs_) in_runs.push_back(*run.find(value));
+    ValuesInRuns in_runs;
+    for (const RecordedRun& run : runs_) in_runs.push_back(run.find(value));
     // Arguments that nobody gave are constants that the program does not mention.
     if (i >= num_given) {
-      terms_[value] = constantTerm(in_runs[0], value);
+      terms_[value] = constantTerm(in_runs[0]->plain, value);
       continue;
     }
     Term term;
     OrderedJson child;
-    addArgument(in_runs[0], in_runs, argument_names.at(i), term, child);
+    addArgument(in_runs, argument_names.at(i), term, child);
     terms_[value] = std::move(term);
     by_position.push_back(std::move(child));
     given_names.push_back(argument_names.at(i));
   }
   writeBlock(*source_.block());
   const Value* result = source_.outputs().at(0);
-  const OrderedJson results = treeOf(result, *runs_[0].find(result));
+  const OrderedJson results = treeOf(result, runs_[0].result());
   OrderedJson both = OrderedJson::array();
   both.push_back(containerTree("builtins.tuple", "null", std::move(by_position)));
   both.push_back(containerTree("builtins.dict", "[]", OrderedJson::array()));

@@ -119,6 +119,7 @@ ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* use
     fail(user, "a number of a tensor that is not computed from sizes by simple arithmetic");
   }
   OrderedJson inputs = OrderedJson::array();
+  std::vector<KnownArgument> known;
   for (size_t i = 0; i < 2; ++i) {
     const Value* operand = node->input(i);
     Term term;
@@ -127,39 +128,69 @@ ProgramWriter::Term ProgramWriter::numberOf(const Value* tensor, const Node* use
     } else if (operand->type()->kind() != TypeKind::Tensor) {
       term = termOf(operand);
     } else if (operand->node()->kind() == prim::Constant) {
-      const Tensor& value = runs_[0].find(operand)->toTensor();
+      const Tensor value = constantOf(operand)->toTensor();
       if (value.numel() != 1) fail(user, "a number of a tensor with several elements");
       term.operand = isFloating(value.dtype()) ? tagged("as_float", value.item<double>())
                                                : tagged("as_int", value.item<int64_t>());
+      if (!isFloating(value.dtype())) term.number = SizeArithmetic::number(value.item<int64_t>());
     } else {
       term = numberOf(operand, user);
     }
     inputs.push_back(namedInput(i == 0 ? "a" : "b", term.operand, true));
+    known.emplace_back().number = term.number;
   }
   // Tensors of integers are divided towards zero or rounded down; sizes are not negative.
   const std::string name = unique(baseName(*node));
-  const bool is_int = isIntegral(runs_[0].find(tensor)->toTensor().dtype(), false);
+  const bool is_int = isIntegral(exampleOf(tensor).dtype, false);
   std::vector<int64_t> in_runs;
   for (const RecordedRun& run : runs_) {
-    in_runs.push_back(is_int ? run.find(tensor)->toTensor().item<int64_t>() : 0);
+    const Tensor& number = run.find(tensor)->tensor->number;
+    if (!is_int || !number.defined()) fail(user, "a number of a tensor that is no single integer");
+    in_runs.push_back(number.item<int64_t>());
   }
-  if (!is_int) fail(user, "a number of a tensor of floats");
-  OrderedJson expression;
-  const std::optional<std::string> text = fit_.expressionOf(in_runs);
-  if (!text) fail(user, "a number that is no simple expression of the sizes that change");
-  if (text->empty()) {
-    Term constant;
-    constant.operand = tagged("as_int", in_runs[0]);
-    return constant;
-  }
-  expression["expr_str"] = *text;
-  expression["hint"] = tagged("as_int", in_runs[0]);
-  parts_->integers[name] = tagged("as_expr", std::move(expression));
   Term out;
+  const bool is_division = kind == Symbol::aten("div");
+  out.number = is_division ? std::nullopt : numberByRule(*node, known, fit_.arithmetic());
+  if (!out.number || !fit_.gives(*out.number, in_runs)) out.number = fit_.expressionOf(in_runs);
+  if (!out.number) fail(user, "a number that is no simple expression of the sizes that change");
+  if (out.number->kind == SizeExpression::Kind::Number) {
+    out.operand = tagged("as_int", in_runs[0]);
+    return out;
+  }
+  parts_->integers[name] = sizeJson(*out.number, in_runs[0]);
   out.operand = tagged("as_sym_int", tagged("as_name", name));
   OrderedJson outputs = OrderedJson::array();
   outputs.push_back(out.operand);
   addNode(found->target, std::move(inputs), std::move(outputs), name, *node);
+  return out;
+}
+
+// The least or greatest of sizes and numbers, two by two.
+ProgramWriter::Term ProgramWriter::writeExtreme(const Node& node, const char* target,
+                                                const std::vector<Term>& numbers) {
+  Term out = numbers.front();
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    const Term& next = numbers[i];
+    const SizeArithmetic& math = fit_.arithmetic();
+    const SizeExpression number = node.kind() == Symbol::prim("min")
+                                      ? math.least(*out.number, *next.number)
+                                      : math.most(*out.number, *next.number);
+    // One of the two, for all sizes.
+    if (number.notation() == out.number->notation()) continue;
+    if (number.notation() == next.number->notation()) {
+      out = next;
+      continue;
+    }
+    OrderedJson inputs = OrderedJson::array({namedInput("a", out.operand, true)});
+    inputs.push_back(namedInput("b", next.operand, true));
+    const std::string name = unique(baseName(node));
+    parts_->integers[name] =
+        sizeJson(number, SizeArithmetic::valueAt(number, fit_.examples()[0]).value_or(0));
+    out = Term();
+    out.number = number;
+    out.operand = tagged("as_sym_int", tagged("as_name", name));
+    addNode(target, std::move(inputs), OrderedJson::array({out.operand}), name, node);
+  }
   return out;
 }
 
@@ -170,29 +201,36 @@ void ProgramWriter::writeNumbers(const Node& node) {
   OrderedJson outputs = OrderedJson::array();
   Term term;
   const auto finish = [&](const std::string& target, const std::string& name) {
-    term.operand = output->type()->kind() == TypeKind::Tensor ? defineTensor(output, name)
-                                                              : defineNumber(output, name);
+    term = output->type()->kind() == TypeKind::Tensor
+               ? defineTensor(output, name, SizeSource())
+               : defineNumber(output, name,
+                              numberByRule(node, knownArguments(node), fit_.arithmetic()));
     outputs.push_back(term.operand);
     addNode(target, std::move(inputs), std::move(outputs), name, node);
     terms_[output] = term;
   };
   if (kind == Symbol::prim("NumToTensor")) {
     inputs.push_back(namedInput("s", operandOf(node.input(0)), true));
-    const bool is_int = runs_[0].find(output)->toTensor().dtype() == DType::Long;
+    const bool is_int = exampleOf(output).dtype == DType::Long;
     inputs.push_back(namedInput("dtype", tagged("as_scalar_type", is_int ? 5 : 8), false));
     return finish("torch.ops.aten.scalar_tensor.default", unique("scalar_tensor"));
   }
   if (kind == Symbol::aten("size") && output->type()->kind() == TypeKind::List) {
     // One number for each dimension.
     term.makeContainer();
-    const auto dims = static_cast<int64_t>(runs_[0].find(output)->elements().size());
+    const auto dims = static_cast<int64_t>(runs_[0].find(output)->elements.size());
     for (int64_t d = 0; d < dims; ++d) {
       std::vector<int64_t> in_runs;
       for (const RecordedRun& run : runs_) {
-        in_runs.push_back(run.find(output)->elements().at(static_cast<size_t>(d)).toInt());
+        in_runs.push_back(run.find(output)->elements.at(static_cast<size_t>(d)).plain.toInt());
       }
       Term part;
-      const OrderedJson size = sizeOf(in_runs, output, true);
+      const KnownArgument tensor = knownArgument(node.input(0));
+      part.number = tensor.sizes && fit_.gives(tensor.sizes->at(static_cast<size_t>(d)), in_runs)
+                        ? (*tensor.sizes)[static_cast<size_t>(d)]
+                        : fit_.expressionOf(in_runs);
+      if (!part.number) failAtSize(output, "size");
+      const OrderedJson size = sizeJson(*part.number, in_runs[0]);
       if (size.contains("as_int")) {
         part.operand = size;
       } else {
@@ -247,9 +285,15 @@ void ProgramWriter::writeNumbers(const Node& node) {
     fail(&node, fmt::format("{} of numbers that change has no form in exported programs",
                             kind.qualString()));
   }
-  // max(a, b) takes a list.
   if (node.inputs().size() == 1 && node.input(0)->type()->kind() == TypeKind::List) {
     const Term list = termOf(node.input(0));
+    const bool is_known =
+        list.isContainer() && !list.parts->empty() &&
+        std::ranges::all_of(*list.parts, [](const Term& part) { return part.number.has_value(); });
+    if (is_known) {
+      terms_[output] = writeExtreme(node, found->target, *list.parts);
+      return;
+    }
     if (!list.isContainer() || list.parts->size() != 2) {
       fail(&node, fmt::format("{} of other than two numbers", kind.qualString()));
     }
@@ -333,44 +377,44 @@ void ProgramWriter::writeOperator(const Node& node) {
     const Argument& declared = schema.arguments()[i];
     const Value* value = node.input(i);
     const IValue* constant = fixed(value);
-    const IValue* in_run = runs_[0].find(value);
-    if (declared.default_value && constant && in_run &&
-        declared.default_value->repr() == in_run->repr()) {
+    if (declared.default_value && constant && declared.default_value->repr() == constant->repr()) {
       continue;
     }
     const bool by_position = !declared.kwarg_only && !(all_by_name && i > 0) && inputs.size() == i;
     inputs.push_back(namedInput(declared.name, argument(node, declared, value), by_position));
   }
   OrderedJson outputs = OrderedJson::array();
+  const SizeSource from = sourceOf(node);
   // A node with one result shares its name; parts of several results have names of their own.
   const std::string name = unique(baseName(node));
   for (const Value* output : node.outputs()) {
     const std::string own = node.outputs().size() == 1 ? name : unique("getitem");
     Term term;
-    const IValue* example = runs_[0].find(output);
+    const RecordedValue* example = runs_[0].find(output);
     if (output->type()->kind() == TypeKind::Tensor) {
       if (!example || !example->isTensor()) {
         outputs.push_back(tagged("as_none", true));
         continue;
       }
-      term.operand = defineTensor(output, own);
+      term = defineTensor(output, own, from);
       outputs.push_back(term.operand);
-    } else if (output->type()->kind() == TypeKind::List && example && example->isList()) {
+    } else if (output->type()->kind() == TypeKind::List && example &&
+               example->kind == RecordedValue::Kind::List) {
       // Each tensor of the list has a name of its own.
       term.makeContainer();
       OrderedJson names = OrderedJson::array();
-      for (size_t i = 0; i < example->elements().size(); ++i) {
-        std::vector<Tensor> in_runs;
+      for (size_t i = 0; i < example->elements.size(); ++i) {
+        TensorsInRuns in_runs;
         for (const RecordedRun& run : runs_) {
-          const std::vector<IValue>& elements = run.find(output)->elements();
-          if (elements.size() != example->elements().size() || !elements[i].isTensor()) {
+          const std::vector<RecordedValue>& elements = run.find(output)->elements;
+          if (elements.size() != example->elements.size() || !elements[i].isTensor()) {
             fail(&node, "the number of tensors in a list depends on sizes");
           }
-          in_runs.push_back(elements[i].toTensor());
+          in_runs.push_back(elements[i].tensor);
         }
         const std::string element = unique("getitem");
-        parts_->tensors[element] = metaOf(in_runs, output);
         Term part;
+        parts_->tensors[element] = describeTensor(in_runs, output, from, part);
         part.operand = tagged("as_tensor", tagged("name", element));
         names.push_back(tagged("name", element));
         term.parts->push_back(std::move(part));

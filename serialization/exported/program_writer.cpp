@@ -20,6 +20,22 @@ OrderedJson number(double value) {
   return value;
 }
 
+int64_t schemaNumber(int64_t value, std::optional<int64_t> (*of)(int64_t)) {
+  for (int64_t number = 1; number < 16; ++number) {
+    if (of(number) == value) return number;
+  }
+  return 0;
+}
+
+// The same for tensors that are one, with a gradient or without.
+std::string identityOf(const Tensor& tensor) {
+  return fmt::format("{} {} {} {} {}", static_cast<const void*>(tensor.storage().get()),
+                     tensor.offset(), static_cast<int>(tensor.dtype()), formatInts(tensor.sizes()),
+                     formatInts(tensor.strides()));
+}
+
+}  // namespace
+
 OrderedJson deviceJson(Device device) {
   const std::string text = device.str();
   const size_t colon = text.find(':');
@@ -36,22 +52,6 @@ int64_t schemaDType(DType dtype) {
   }
   throwRuntimeError("export: tensors of {} have no form in exported programs", toString(dtype));
 }
-
-int64_t schemaNumber(int64_t value, std::optional<int64_t> (*of)(int64_t)) {
-  for (int64_t number = 1; number < 16; ++number) {
-    if (of(number) == value) return number;
-  }
-  return 0;
-}
-
-// The same for tensors that are one, with a gradient or without.
-std::string identityOf(const Tensor& tensor) {
-  return fmt::format("{} {} {} {} {}", static_cast<const void*>(tensor.storage().get()),
-                     tensor.offset(), static_cast<int>(tensor.dtype()), formatInts(tensor.sizes()),
-                     formatInts(tensor.strides()));
-}
-
-}  // namespace
 
 ProgramWriter::ProgramWriter(const Graph& graph, std::vector<RecordedRun> runs, const SizeFit& fit,
                              std::vector<NamedTensor> tensors)
@@ -132,12 +132,20 @@ ProgramWriter::Term ProgramWriter::constantTerm(const IValue& value, const Value
   Term term;
   if (value.isTensor()) {
     term.operand = tensorInput(value.toTensor());
+    term.sizes.emplace();
+    for (const int64_t size : value.toTensor().sizes()) {
+      term.sizes->push_back(SizeArithmetic::number(size));
+    }
+    for (const int64_t stride : value.toTensor().strides()) {
+      term.strides.push_back(SizeArithmetic::number(stride));
+    }
   } else if (value.isNone()) {
     term.operand = tagged("as_none", true);
   } else if (value.isBool()) {
     term.operand = tagged("as_bool", value.toBool());
   } else if (value.isInt()) {
     term.operand = tagged("as_int", value.toInt());
+    term.number = SizeArithmetic::number(value.toInt());
   } else if (value.isDouble()) {
     term.operand = tagged("as_float", number(value.toDouble()));
   } else if (value.isString()) {
@@ -173,7 +181,7 @@ ProgramWriter::Term ProgramWriter::termOf(const Value* value) {
   Term term;
   const Symbol kind = node->kind();
   if (kind == prim::Constant) {
-    term = constantTerm(*runs_[0].find(value), value);
+    term = constantTerm(constantOf(value).value_or(IValue()), value);
   } else if (kind == prim::ListConstruct || kind == prim::TupleConstruct) {
     term.makeContainer();
     for (const Value* input : node->inputs()) term.parts->push_back(termOf(input));
@@ -231,92 +239,11 @@ OrderedJson ProgramWriter::tensorInput(const Tensor& tensor) {
   const char* prefix = named.is_constant ? "c_" : named.is_parameter ? "p_" : "b_";
   const std::string name = unique(prefix + named.name);
   input_names_[index] = name;
-  outer_.tensors[name] = metaOf(std::vector<Tensor>(runs_.size(), named.tensor), nullptr);
+  Term term;
+  outer_.tensors[name] = describeTensor(
+      TensorsInRuns(runs_.size(), std::make_shared<const RecordedTensor>(named.tensor)), nullptr,
+      {}, term);
   return tensorOperand(name);
-}
-
-OrderedJson ProgramWriter::sizeOf(const std::vector<int64_t>& in_runs, const Value* at,
-                                  bool must_fit) {
-  const std::optional<std::string> text = fit_.expressionOf(in_runs);
-  if (!text && must_fit) {
-    fail(at->node(),
-         fmt::format("a size of the result of {} is no simple expression of the sizes that change",
-                     at->node()->kind().qualString()));
-  }
-  if (!text || text->empty()) return tagged("as_int", in_runs[0]);
-  OrderedJson expression;
-  expression["expr_str"] = *text;
-  expression["hint"] = tagged("as_int", in_runs[0]);
-  return tagged("as_expr", std::move(expression));
-}
-
-OrderedJson ProgramWriter::metaOf(const std::vector<Tensor>& in_runs, const Value* at) {
-  const Tensor& first = in_runs[0];
-  if (!first.isStrided()) {
-    throwRuntimeError("export: tensors that are not dense have no form in exported programs");
-  }
-  OrderedJson out;
-  out["dtype"] = schemaDType(first.dtype());
-  OrderedJson sizes = OrderedJson::array();
-  OrderedJson strides = OrderedJson::array();
-  for (size_t d = 0; d < static_cast<size_t>(first.dim()); ++d) {
-    std::vector<int64_t> size;
-    std::vector<int64_t> stride;
-    for (const Tensor& tensor : in_runs) {
-      if (tensor.dim() != first.dim())
-        fail(at->node(), "the number of dimensions depends on sizes");
-      size.push_back(tensor.sizes()[d]);
-      stride.push_back(tensor.strides()[d]);
-    }
-    sizes.push_back(sizeOf(size, at, true));
-    strides.push_back(sizeOf(stride, at, false));
-  }
-  out["sizes"] = std::move(sizes);
-  out["requires_grad"] = first.requiresGrad();
-  out["device"] = deviceJson(first.device());
-  out["strides"] = std::move(strides);
-  out["storage_offset"] = tagged("as_int", 0);
-  out["layout"] = 7;
-  return out;
-}
-
-OrderedJson ProgramWriter::defineTensor(const Value* value, const std::string& name) {
-  std::vector<Tensor> in_runs;
-  for (const RecordedRun& run : runs_) {
-    const IValue* found = run.find(value);
-    if (!found || !found->isTensor()) fail(value->node(), "a result is no tensor in an example");
-    in_runs.push_back(found->toTensor());
-  }
-  parts_->tensors[name] = metaOf(in_runs, value);
-  return tensorOperand(name);
-}
-
-OrderedJson ProgramWriter::defineNumber(const Value* value, const std::string& name) {
-  const IValue& first = *runs_[0].find(value);
-  OrderedJson expression;
-  if (first.isInt()) {
-    std::vector<int64_t> in_runs;
-    for (const RecordedRun& run : runs_) in_runs.push_back(run.find(value)->toInt());
-    const std::optional<std::string> text =
-        followsFromSizes(value) ? fit_.expressionOf(in_runs) : std::nullopt;
-    expression["expr_str"] = text && !text->empty()
-                                 ? *text
-                                 : fmt::format("Symbol('u{}', integer=True)", unknown_numbers_++);
-    expression["hint"] = followsFromSizes(value) ? tagged("as_int", first.toInt()) : OrderedJson();
-    parts_->integers[name] = tagged("as_expr", std::move(expression));
-    return tagged("as_sym_int", tagged("as_name", name));
-  }
-  const bool is_bool = first.isBool();
-  expression["expr_str"] =
-      is_bool ? fmt::format("Eq(Symbol('u{}', integer=True), Integer(1))", unknown_numbers_++)
-              : fmt::format("Symbol('zuf{}', real=True)", unknown_numbers_++);
-  expression["hint"] = nullptr;
-  if (is_bool) {
-    parts_->booleans[name] = tagged("as_expr", std::move(expression));
-    return tagged("as_sym_bool", tagged("as_name", name));
-  }
-  parts_->floats[name] = tagged("as_expr", std::move(expression));
-  return tagged("as_sym_float", tagged("as_name", name));
 }
 
 // ---- arguments of nodes ----

@@ -14,6 +14,7 @@
 #include "serialization/exported/program_json.h"
 #include "serialization/exported/recorded_values.h"
 #include "serialization/exported/size_fit.h"
+#include "serialization/exported/size_rules.h"
 
 namespace wick::exported {
 
@@ -33,6 +34,10 @@ struct GraphParts {
   OrderedJson booleans = OrderedJson::object();
   OrderedJson floats = OrderedJson::object();
 };
+
+// A device, and the number of a dtype, as the schema has them. The latter throws RuntimeError for dtypes that it lacks.
+OrderedJson deviceJson(Device device);
+int64_t schemaDType(DType dtype);
 
 // Used by one thread. All but the runs must outlive it. Throws RuntimeError with the line of the program for what exported
 // programs cannot express.
@@ -58,11 +63,15 @@ class ProgramWriter {
   const std::string& inputName(size_t tensor) const { return input_names_.at(tensor); }
 
  private:
+  using TensorsInRuns = std::vector<std::shared_ptr<const RecordedTensor>>;
   // A value as arguments of nodes: one operand, or the parts of a list, which all that is the same list shares.
   struct Term {
     OrderedJson operand;
     std::shared_ptr<std::vector<Term>> parts;  // null: one operand
     std::vector<IValue> keys;                  // of a dict
+    std::optional<SizeVector> sizes;           // of a tensor
+    SizeVector strides;
+    std::optional<SizeExpression> number;  // an int, where an expression is known
     bool isContainer() const { return parts != nullptr; }
     void makeContainer() { parts = std::make_shared<std::vector<Term>>(); }
   };
@@ -84,12 +93,14 @@ class ProgramWriter {
   void writeNode(const Node& node);
   void writeOperator(const Node& node);
   void writeNumbers(const Node& node);
+  Term writeExtreme(const Node& node, const char* target, const std::vector<Term>& numbers);
   bool writeListChange(const Node& node);
   void writeIf(const Node& node);
   void writeAssertion(const Node& node, const Value* condition);
   void writeLoop(const Node& node);
   OrderedJson part(const std::string& name, const std::vector<const Value*>& inputs,
-                   const Block& block, const std::vector<const Value*>& outputs);
+                   const Block& block, const std::vector<const Value*>& outputs,
+                   std::vector<Term>& made);
   std::vector<const Value*> freeTensors(const Node& node);
   bool hasFactorOne(const Node& node);
   Term numberOf(const Value* tensor, const Node* user);
@@ -98,14 +109,34 @@ class ProgramWriter {
   OrderedJson listArgument(const Node& node, const Type& element, const Value* value);
   void addNode(const std::string& target, OrderedJson inputs, OrderedJson outputs,
                const std::string& name, const Node& at);
-  OrderedJson defineTensor(const Value* value, const std::string& name);
-  OrderedJson defineNumber(const Value* value, const std::string& name);
-  OrderedJson metaOf(const std::vector<Tensor>& in_runs, const Value* at);
-  OrderedJson sizeOf(const std::vector<int64_t>& in_runs, const Value* at, bool must_fit);
+  // Sizes that those of a tensor may follow from: by a rule, or because it is made of such tensors.
+  struct SizeSource {
+    std::optional<SizeVector> by_rule{};
+    std::vector<SizeVector> near{};
+    std::vector<SizeVector> strides{};
+    void add(const Term& term);
+  };
+  KnownArgument knownArgument(const Value* value);
+  std::vector<KnownArgument> knownArguments(const Node& node);
+  std::optional<Term> knownTerm(const Value* value);
+  SizeSource sourceOf(const Node& node);
+  Term defineTensor(const Value* value, const std::string& name, const SizeSource& from);
+  Term defineNumber(const Value* value, const std::string& name,
+                    const std::optional<SizeExpression>& exact);
+  OrderedJson describeTensor(const TensorsInRuns& in_runs, const Value* at, const SizeSource& from,
+                             Term& term);
+  SizeExpression strideOf(const TensorsInRuns& in_runs, size_t dim, const Value* at,
+                          const SizeSource& from, const Term& term);
+  const RecordedTensor& exampleOf(const Value* value) const {
+    return *runs_[0].find(value)->tensor;
+  }
+  OrderedJson sizeJson(const SizeExpression& size, int64_t example) const;
+  [[noreturn]] void failAtSize(const Value* at, const char* what) const;
 
-  void addArgument(const IValue& value, const std::vector<IValue>& in_runs, const std::string& name,
-                   Term& term, OrderedJson& tree);
-  OrderedJson treeOf(const Value* value, const IValue& example);
+  using ValuesInRuns = std::vector<const RecordedValue*>;
+  void addArgument(const ValuesInRuns& in_runs, const std::string& name, Term& term,
+                   OrderedJson& tree);
+  OrderedJson treeOf(const Value* value, const RecordedValue& example);
 
   const Graph& source_;
   std::vector<RecordedRun> runs_;

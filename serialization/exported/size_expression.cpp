@@ -159,6 +159,22 @@ std::string SizeExpression::text(const KeyedMap<std::string, std::string>& symbo
   return "";
 }
 
+std::string SizeExpression::notation() const {
+  if (kind == Kind::Number) return fmt::format("Integer({})", number);
+  if (kind == Kind::Symbol) return fmt::format("Symbol('{}', positive=True, integer=True)", symbol);
+  constexpr std::pair<Kind, const char*> kNames[] = {{Kind::Sum, "Add"},
+                                                     {Kind::Product, "Mul"},
+                                                     {Kind::FloorQuotient, "FloorDiv"},
+                                                     {Kind::Remainder, "PythonMod"},
+                                                     {Kind::Least, "Min"},
+                                                     {Kind::Most, "Max"}};
+  std::string out = std::ranges::find(kNames, kind, &std::pair<Kind, const char*>::first)->second;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    out += (i == 0 ? "(" : ", ") + operands[i].notation();
+  }
+  return out + ")";
+}
+
 std::optional<std::pair<int64_t, int64_t>> SizeExpression::linearIn(
     const std::string& symbol) const {
   using Line = std::pair<int64_t, int64_t>;

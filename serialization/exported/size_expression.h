@@ -12,12 +12,14 @@ namespace wick::exported {
 struct SizeExpression {
   enum class Kind : uint8_t { Number, Symbol, Sum, Product, FloorQuotient, Remainder, Least, Most };
   Kind kind = Kind::Number;
-  int64_t number = 0;
+  int64_t number = 0;  // of a symbol of SizeArithmetic: its index
   std::string symbol;
   std::vector<SizeExpression> operands;
 
   // Symbols in the order of their first occurrence.
   std::vector<std::string> symbols() const;
+  // In SymPy's notation.
+  std::string notation() const;
   // The text of an int in TorchScript, with the given text for each symbol.
   std::string text(const KeyedMap<std::string, std::string>& symbols) const;
   // {a, b} of a·s + b where that is what the expression is, and `symbol` the only one in it.

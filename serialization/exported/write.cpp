@@ -79,11 +79,8 @@ IValue copyOf(const IValue& value) {
 
 std::vector<RecordedRun> record(const Graph& graph, const std::vector<std::vector<IValue>>& calls) {
   std::vector<RecordedRun> runs;
-  exported::LayoutTensors layouts;
   // Runs may write to their arguments.
-  for (const std::vector<IValue>& arguments : calls) {
-    runs.emplace_back(graph, copyOf(arguments), layouts);
-  }
+  for (const std::vector<IValue>& arguments : calls) runs.emplace_back(graph, copyOf(arguments));
   return runs;
 }
 
@@ -253,7 +250,9 @@ void saveExported(const Module& module, const std::vector<ExportExample>& exampl
     }
     calls.push_back(std::move(arguments));
   }
-  const SizeFit fit(std::move(sizes));
+  std::vector<exported::OpenRange> ranges;
+  for (const DynamicSize& size : options.sizes) ranges.push_back({size.least, size.most});
+  const SizeFit fit(std::move(sizes), std::move(ranges));
   ProgramWriter writer(*graph, specialize(*graph, calls), fit, tensorsOf(evaluated));
   writer.write(names, examples[0].arguments.size());
 

@@ -1,11 +1,15 @@
 """Writes programs of torch.export and reads them back: scripts, captured functions, and what PyTorch 2.11 recorded. That PyTorch reads
 them is what check_written.py finds, where PyTorch 2.11 is."""
+import itertools
+import json
+import math
 import os
 import resource
 import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 
 import wick
 from comparison import difference
@@ -58,7 +62,39 @@ SCRIPTS = {
     "slice_that_clamps": ("def f(x: Tensor):\n    return x[:10] * 2, x[:10].sum()\n", (rand(4, 3),), {"x": {0: ("N", 1, 64)}}, [(rand(3, 3),), (rand(10, 3),), (rand(11, 3),), (rand(64, 3),)]),
     "greater_of_two_sizes": ("def f(x: Tensor, y: Tensor):\n    return torch.zeros([max(x.size(0), y.size(0))]), x + 1, y + 1\n", (rand(4), rand(5)),
                              {"x": {0: ("N", 2, 9)}, "y": {0: ("M", 2, 12)}}, [(rand(9), rand(3)), (rand(2), rand(7))]),
+    "numbers_that_wrap": (
+        "def f(x: Tensor):\n    n = x.size(0) * 4611686018427387904\n    least = -9223372036854775807 - 1\n    return x + n * 4 // -1, n * 4611686018427387904 // 3, (least + x.size(0)) // -1, least * x.size(0) % 7, least % -1\n",
+        (rand(4),), {"x": {0: ("N", 1, 64)}}, [(rand(1),), (rand(7),)]),
     "equal_sizes": ("def f(x: Tensor, y: Tensor):\n    return x + y, torch.cat([x, y])\n", (rand(4), rand(4)), {"x": {0: ("N", 2, 9)}, "y": {0: ("N", 2, 9)}}, [(rand(9), rand(9))]),
+}
+
+# Programs whose results have the sizes that the file states, at all sizes of the argument: source, sizes of the argument with names
+# of those that are open, their ranges, and a part of what the file states.
+SIZES = {
+    "slice_ends_at_a_number": ("return x[:10]", ("N", 3), {"N": (1, 64)}, "Min(Integer(10), "),
+    "slice_ends_at_most": ("return x[:63]", ("N", 3), {"N": (1, 64)}, "Min(Integer(63), "),
+    "slice_begins_behind": ("return x[10:]", ("N", 3), {"N": (1, 64)}, "Max(Integer(0), "),
+    "slice_between": ("return x[5:20]", ("N", 3), {"N": (2, 64)}, "Min(Integer(20), "),
+    "slice_from_the_end": ("return x[-7:], x[:-3], x[-9:-4]", ("N", 3), {"N": (2, 64)}, "Max(Integer(0), "),
+    "slice_that_fits": ("return x[2:-1], x[:8]", ("N", 3), {"N": (8, 64)}, "Integer(8)"),
+    "slice_with_steps": ("return x[::3], x[1:30:7]", ("N", 3), {"N": (2, 64)}, "FloorDiv("),
+    "lesser_of_two": ("return x[:min(x.size(0), x.size(1))], x[:, :min(x.size(0), 5)]", ("N", "M"), {"N": (2, 40), "M": (2, 40)}, "Min(Symbol("),
+    "greater_of_two": ("return torch.zeros([max(x.size(0), x.size(1)), max(x.size(1), 12)])", ("N", "M"), {"N": (2, 40), "M": (2, 40)}, "Max(Symbol("),
+    "quotients": ("return torch.zeros([x.size(0) // 40 + 1, x.size(0) % 7 + 1])", ("N",), {"N": (1, 200)}, "FloorDiv(Symbol("),
+    "far_quotient": ("return torch.zeros([x.size(0) // 100 + 1])", ("N",), {"N": (1, 64)}, "FloorDiv(Symbol("),
+    "many_convolutions": (
+        "for i in range(5):\n        x = torch.relu(torch.conv2d(x, torch.ones([2, 2, 3, 3]), stride=[2, 2], padding=[1, 1]))\n    return x, x.flatten(1), x.reshape(x.size(0), 2, -1)",
+        (2, 2, "H", "W"), {"H": (1, 150), "W": (30, 90)}, "Integer(32)"),
+    "pools_that_round_up": ("return torch.max_pool2d(x, [3, 3], [2, 2], [1, 1], [1, 1], True), torch.avg_pool2d(x, [2, 2], ceil_mode=True)", (2, 2, "H", "H"), {"H": (2, 50)}, "FloorDiv("),
+    "joined": ("return torch.cat([x[:4], x, x[:, 1:]], 1) if x.size(1) > 90 else torch.cat([x, x[:9]])", ("N", 5), {"N": (2, 64)}, "Min(Integer(9)"),
+    "permuted": ("y = x[:10].permute([1, 2, 0])\n    return y, y.contiguous().view(-1), y.expand([2, -1, -1, -1])", ("N", 3, "M"), {"N": (2, 64), "M": (2, 9)}, "Min(Integer(10)"),
+    "chunks": ("a, b = x.chunk(2)\n    return a, b", ("N",), {"N": (2, 64)}, "FloorDiv("),
+}
+# Sizes that are refused: the examples do not tell them. By a part of the source, and of the message.
+UNKNOWN_SIZES = {
+    "return torch.zeros([x.size(0), 1]).unfold(0, 5, 3)": None,
+    "return torch.zeros([int(x.size(0) * 0.37)])": "size of the result of aten::zeros",
+    "return x.repeat([int(float(x.size(0)) ** 0.5)])": "aten::pow of numbers that change",
 }
 
 # Programs that are refused, and a part of the message.
@@ -67,6 +103,27 @@ REFUSED = {
     "number_in_loop": ("def f(x: Tensor):\n    n = 0\n    while bool(x.norm() > 0.1):\n        x = x / 2\n        n += 1\n    return x * n\n", (rand(3),), "<string>"),
     "example_fails": ("def f(x: Tensor):\n    return x.view(7)\n", (rand(3),), "the example fails"),
 }
+
+
+def product(*factors):
+    return math.prod(factors)
+
+
+def stated_sizes(path):
+    """The sizes of the results that a file states: functions of open sizes, with their texts."""
+    with zipfile.ZipFile(path) as archive:
+        record = next(name for name in archive.namelist() if name.endswith("models/model.json"))
+        graph = json.loads(archive.read(record))["graph_module"]["graph"]
+    functions = {
+        "Integer": int, "Add": lambda *all: sum(all), "Mul": product, "Min": min, "Max": max, "FloorDiv": lambda a, b: a // b, "PythonMod": lambda a, b: a % b,
+    }
+
+    def function(size):
+        if "as_int" in size:
+            return f"Integer({size['as_int']})", lambda symbols: size["as_int"]
+        text = size["as_expr"]["expr_str"]
+        return text, lambda symbols: eval(text, functions | {"Symbol": lambda name, **_: symbols[name]})
+    return [[[function(size) for size in graph["tensor_values"][output["as_tensor"]["name"]][part]] for part in ("sizes", "strides")] for output in graph["outputs"]]
 
 
 class WriteTest(unittest.TestCase):
@@ -84,6 +141,38 @@ class WriteTest(unittest.TestCase):
                 for call in [args, *others]:
                     self.assertIsNone(difference(made(*call), function(*call), 1e-5))
 
+    def test_stated_sizes(self):
+        for name, (body, dims, ranges, text) in SIZES.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                function = wick.jit.CompilationUnit(f"def f(x: Tensor):\n    {body}\n").f
+                path = os.path.join(folder, "m.pt2")
+                dynamic = {i: (dim, *ranges[dim]) for i, dim in enumerate(dims) if dim in ranges}
+                at = lambda sizes: rand(*[sizes.get(dim, dim) for dim in dims])
+                wick.export.save(function, path, (at({dim: range[1] // 2 for dim, range in ranges.items()}),), dynamic_shapes={"x": dynamic})
+                stated = stated_sizes(path)
+                self.assertIn(text, " ".join(size for parts in stated for part in parts for size, _ in part))
+                made = wick.export.load(path)
+                every = [range(least, most + 1, 1 if len(ranges) == 1 else 1 + (most - least) // 9) for least, most in ranges.values()]
+                for sizes in itertools.product(*every):
+                    symbols = {f"s{i}": size for i, (_, size) in enumerate(sorted(zip(ranges, sizes)))}
+                    x = at(dict(zip(ranges, sizes)))
+                    results = function(x)
+                    self.assertIsNone(difference(made(x), results, 1e-5, f"{sizes}"))
+                    for result, (want, strides) in zip(results if isinstance(results, tuple) else (results,), stated):
+                        self.assertEqual([size(symbols) for _, size in want], list(result.shape), sizes)
+                        if result.numel() > 0 and 1 not in result.shape:
+                            self.assertEqual([stride(symbols) for _, stride in strides], list(result.stride()), sizes)
+
+    def test_unknown_sizes(self):
+        for body, message in UNKNOWN_SIZES.items():
+            function = wick.jit.CompilationUnit(f"def f(x: Tensor):\n    {body}\n").f
+            with self.subTest(body):
+                if message is None:
+                    self.written(function, (rand(20),), {"x": {0: ("N", 5, 64)}})
+                    continue
+                with self.assertRaisesRegex(RuntimeError, f"(?s){message}.*<string>\", line 2"):
+                    self.written(function, (rand(20),), {"x": {0: ("N", 5, 64)}})
+
     def test_other_sizes_raise(self):
         source, args, dynamic, _ = SCRIPTS["open_batch"]
         made = self.written(wick.jit.CompilationUnit(source).f, args, dynamic)
@@ -97,6 +186,39 @@ class WriteTest(unittest.TestCase):
         before = x.clone()
         self.written(wick.jit.CompilationUnit("def f(x: Tensor):\n    x.add_(1)\n    return x * 2\n").f, (x,))
         self.assertIsNone(difference(x, before, 0))
+
+    def test_memory(self):
+        """Tensors live no longer than a run needs them, in branches and loops too: all of them would take gigabytes."""
+        source = """def f(x: Tensor):
+    for i in range(60):
+        x = torch.relu(x) + 1
+    if bool(x.sum() > 0):
+        a = torch.relu(x)
+        y = torch.relu(torch.relu(a) + a)
+    else:
+        y = -x
+    while bool(y.sum() < 0):
+        y = torch.relu(y + 1)
+    return y, x.size(0)
+"""
+        x = rand(1, 1 << 20)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.written(wick.jit.CompilationUnit(source).f, (x,), {"x": {0: ("N", 1, 2)}})
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 400 << 10)
+
+    def test_lists_change_after_they_are_made(self):
+        """A list's parts are those that it had when an operator made it, and a result's those that it has at the end."""
+        source = """def f(x: Tensor, l: List[Tensor]):
+    y = [x * 2]
+    y.append(l[0])
+    l.append(x)
+    z = {'all': y}
+    y.append(x + 1)
+    return z, len(l), y[2]
+"""
+        function = wick.jit.CompilationUnit(source).f
+        expected = function(rand(3), [rand(3)])
+        self.assertIsNone(difference(self.written(function, (rand(3), [rand(3)]))(rand(3), [rand(3)]), expected, 1e-5))
 
     def test_refused(self):
         for name, (source, args, message) in REFUSED.items():
