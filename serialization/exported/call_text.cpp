@@ -202,6 +202,18 @@ class ArgumentText {
     }
   }
 
+  // Checks the sizes that had symbols of later arguments. Throws LoadError for symbols that no size tells.
+  void finishSizes() {
+    // Programs need one round or two; each takes as long as there are sizes.
+    constexpr int kMostRounds = 16;
+    for (int round = 0; round < kMostRounds && !postponed_.empty(); ++round) {
+      std::erase_if(postponed_, [&](const SymbolicSize& size) { return checkSymbolic(size); });
+    }
+    if (postponed_.empty()) return;
+    failAtSize(postponed_[0].text, postponed_[0].path,
+               "cannot be checked, for no other size tells its symbols");
+  }
+
   // The conditions that the program was exported under.
   void addGuards(const GuardVariable& parameter) {
     for (const std::string& guard : program_.guards) {
@@ -310,6 +322,14 @@ class ArgumentText {
     }
   }
 
+  // A size of an argument that the program states with symbols.
+  struct SymbolicSize {
+    SizeExpression stated;
+    std::string text;        // as the file has it
+    std::string expression;  // of the size in the call
+    std::string path;        // in messages
+  };
+
   // A size that a number or an expression of the program states.
   void checkSize(const Size& size, const std::string& expression, const std::string& path) {
     if (size.number) {
@@ -318,37 +338,49 @@ class ArgumentText {
                   expression);
       return;
     }
-    const auto parsed = parseSizeExpression(size.expression);
-    if (!parsed) {
-      throwLoadError("{}: the size of the input at {} is an expression that is not known here: {}",
-                     limit_.name(), path, size.expression.substr(0, 200));
-    }
+    auto parsed = parseSizeExpression(size.expression);
+    if (!parsed) failAtSize(size.expression, path, "is an expression that is not known here");
+    const SymbolicSize symbolic{std::move(*parsed), size.expression, expression, path};
+    // Symbols of later arguments are not known yet.
+    if (!checkSymbolic(symbolic)) postponed_.push_back(symbolic);
+  }
+
+  // Writes the check of a size, and notes what it tells of a symbol. False when it has symbols that nothing tells yet.
+  bool checkSymbolic(const SymbolicSize& size) {
     std::vector<std::string> unknown;
-    for (const std::string& symbol : parsed->symbols()) {
+    for (const std::string& symbol : size.stated.symbols()) {
       if (!symbols_.contains(symbol)) unknown.push_back(symbol);
     }
     if (unknown.empty()) {
-      const std::string wanted = parsed->text(symbols_);
-      line(fmt::format("if {} != {}:", expression, wanted));
+      const std::string wanted = size.stated.text(symbols_);
+      line(fmt::format("if {} != {}:", size.expression, wanted));
       line(fmt::format("{}raise RuntimeError({} + str({}) + {} + str({}))", kIndent,
-                       quoteString(fmt::format("Expected input at {} to be equal to ", path)),
-                       wanted, quoteString(", but got "), expression));
-      return;
+                       quoteString(fmt::format("Expected input at {} to be equal to ", size.path)),
+                       wanted, quoteString(", but got "), size.expression));
+      return true;
     }
-    if (unknown.size() > 1) return;
-    if (parsed->kind == SizeExpression::Kind::Symbol) {
-      defineSymbol(unknown[0], expression, path);
-      return;
+    if (unknown.size() > 1) return false;
+    if (size.stated.kind == SizeExpression::Kind::Symbol) {
+      defineSymbol(unknown[0], size.expression, size.path);
+      return true;
     }
     // a·s + b
-    const auto linear = parsed->linearIn(unknown[0]);
-    if (!linear || linear->first == 0) return;
+    const auto linear = size.stated.linearIn(unknown[0]);
+    if (!linear || linear->first == 0) return false;
     const auto [factor, rest] = *linear;
-    checkNumber(fmt::format("({} - {}) % {} != 0", expression, rest, factor),
-                fmt::format("Expected input at {} to be of the form {}*{} + {}", path, factor,
+    checkNumber(fmt::format("({} - {}) % {} != 0", size.expression, rest, factor),
+                fmt::format("Expected input at {} to be of the form {}*{} + {}", size.path, factor,
                             unknown[0], rest),
-                expression);
-    defineSymbol(unknown[0], fmt::format("({} - {}) // {}", expression, rest, factor), path);
+                size.expression);
+    defineSymbol(unknown[0], fmt::format("({} - {}) // {}", size.expression, rest, factor),
+                 size.path);
+    return true;
+  }
+
+  [[noreturn]] void failAtSize(const std::string& expression, const std::string& path,
+                               const char* why) const {
+    throwLoadError("{}: the size of the input at {} {}: {}", limit_.name(), path.substr(0, 200),
+                   why, expression.substr(0, 200));
   }
 
   void defineSymbol(const std::string& symbol, const std::string& expression,
@@ -378,6 +410,7 @@ class ArgumentText {
   size_t next_ = 0;
   KeyedMap<std::string, std::string> symbols_;    // variables that hold them
   KeyedMap<std::string, std::string> variables_;  // of leaves, by their paths
+  std::vector<SymbolicSize> postponed_;
   const TreeTypes* types_ = nullptr;
 };
 
@@ -590,6 +623,7 @@ class CallWriter {
       list += ", " + parameter.text;
       arguments_.unpack(*parameter.tree, parameter.name, parameter.name, false);
     }
+    arguments_.finishSizes();
     KeyedMap<std::string, std::string> by_original;
     for (const Parameter& parameter : parameters) {
       by_original.try_emplace(parameter.original, parameter.name);

@@ -47,6 +47,7 @@ class ExpressionParser {
     if (!take("(")) return std::nullopt;
     if (name == "Integer") return integer();
     if (name == "Symbol") return symbol();
+    if (name == "Pow") return power(depth);
     const auto* found = std::ranges::find(kFunctions, tail(name), &FunctionName::name);
     if (found == std::end(kFunctions)) return std::nullopt;
     SizeExpression out;
@@ -59,6 +60,21 @@ class ExpressionParser {
     const bool of_two =
         out.kind == ExpressionKind::FloorQuotient || out.kind == ExpressionKind::Remainder;
     if (!take(")") || (of_two && out.operands.size() != 2)) return std::nullopt;
+    return out;
+  }
+
+  // Pow(x, Integer(2)) is a product; the base is a symbol, so that powers of powers do not grow.
+  std::optional<SizeExpression> power(int depth) {
+    constexpr int64_t kMostPower = 8;
+    const std::optional<SizeExpression> base = expression(depth + 1);
+    if (!base || base->kind != ExpressionKind::Symbol || !take(", Integer(")) return std::nullopt;
+    const std::optional<SizeExpression> exponent = integer();
+    if (!exponent || !take(")") || exponent->number < 1 || exponent->number > kMostPower) {
+      return std::nullopt;
+    }
+    SizeExpression out;
+    out.kind = ExpressionKind::Product;
+    out.operands.assign(static_cast<size_t>(exponent->number), *base);
     return out;
   }
 

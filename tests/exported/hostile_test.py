@@ -222,15 +222,16 @@ def weights_that_lie(trial, base):
 def texts_of_sizes(trial, base):
     symbol = "Symbol('s0', positive=True, integer=True)"
     for name, text in {
-        "deep": "Add(" * 5000 + symbol + ")" * 5000, "long": "Add(" + ", ".join([symbol] * 100_000) + ")", "open": "Add(" * 2000, "power": f"Pow({symbol}, Integer(1000000000))",
+        "deep": "Add(" * 5000 + symbol + ")" * 5000, "long": "Add(" + ", ".join([symbol] * 100_000) + ")", "open": "Add(" * 2000, "power": f"Pow({symbol}, Integer(1000000000))", "deep power": "Pow(" * 30 + symbol + ", Integer(8))" * 30,
         "large": "Integer(" + "9" * 4000 + ")", "least": "Mul(Integer(-9223372036854775808), Integer(-9223372036854775808), " + symbol + ")", "by zero": f"Mod({symbol}, Integer(0))",
         "offset": f"Add({symbol}, Integer(-9223372036854775808))", "quotes": "Symbol('s0\"\\n')", "statement": "Symbol('s0'); import os", "wide": "Max(" + ", ".join([symbol] * 90) + ")",
     }.items():
         program = base.program()
         for meta in program["graph_module"]["graph"]["tensor_values"].values():
             meta["sizes"] = [{"as_expr": {"expr_str": text, "hint": None}} for _ in meta["sizes"]]
-        unknown = name in ("open", "power", "statement")
+        unknown = name in ("open", "power", "statement", "deep power")
         trial.run(f"size: {name}", base.package(program), base.calls, must="is an expression that is not known here" if unknown else None)
+    sizes_of_later_arguments(trial, base)
     for name, guard in {
         "statement": "L['x'].size()[0] == 1\n    raise RuntimeError('injected')", "semicolon": "True; x", "call": "__import__('os').system('true')", "name": "self.training", "lambda": "(lambda: 1)()",
         "comment": "True # == 1", "quote": "L['x'\"].size()[0] == 1", "deep": "(" * 10_000 + "1" + ")" * 10_000, "signs": "-" * 16_000 + "1 == 1", "nots": "not " * 4000 + "True",
@@ -246,6 +247,29 @@ def texts_of_sizes(trial, base):
     program["guards_code"] = []
     program["range_constraints"] = {f"s{i}": {"min_val": -2**63, "max_val": 2**63 - 1} for i in range(100_000)}
     trial.run("ranges: many", base.package(program), base.calls)
+
+
+def sizes_of_later_arguments(trial, base):
+    """Sizes with several symbols, with such that other sizes tell, and such that none does: x has four, and is (2, 3, H, W) or the like."""
+    def symbol(i):
+        return f"Symbol('s{i}', positive=True, integer=True)"
+
+    def case(name, sizes, must):
+        program = base.program()
+        graph = program["graph_module"]["graph"]
+        given = next(spec["user_input"]["arg"]["as_tensor"]["name"] for spec in program["graph_module"]["signature"]["input_specs"] if "user_input" in spec)
+        meta = graph["tensor_values"][given]
+        meta["sizes"] = [{"as_expr": {"expr_str": size, "hint": None}} for size in sizes] + meta["sizes"][len(sizes):]
+        trial.run(f"sizes: {name}", base.package(program), base.calls, must)
+    x = base.calls[0][1][0]
+    case("told later", [f"Add({symbol(1)}, Integer({x.shape[0] - x.shape[1]}))", symbol(1)], None)
+    case("told later by one of two", [f"Add({symbol(0)}, {symbol(1)})", symbol(1)], None)
+    case("wrong, and told later", [f"FloorDiv({symbol(1)}, Integer(1000))", symbol(1)], "Expected input at")
+    case("square that is wrong", [f"Pow({symbol(1)}, Integer(2))", symbol(1)], "Expected input at" if x.shape[0] != x.shape[1] ** 2 else None)
+    case("sum of two unknown", [f"Add({symbol(0)}, {symbol(1)})"], "cannot be checked, for no other size tells its symbols")
+    case("square of an unknown", [f"Pow({symbol(0)}, Integer(2))"], "cannot be checked, for no other size tells its symbols")
+    case("quotient of an unknown", [f"FloorDiv({symbol(0)}, Integer(2))"], "cannot be checked, for no other size tells its symbols")
+    case("chain", [f"Add({symbol(i)}, {symbol(i + 1)})" for i in range(20_000)] + [symbol(20_000)], "")
 
 
 def trees_that_lie(trial, base):
