@@ -98,6 +98,26 @@ OrderedJson ProgramWriter::part(const std::string& name, const std::vector<const
   return tagged("as_graph", std::move(out));
 }
 
+// Throws at the first node within the branches that changes something.
+void ProgramWriter::failAtEffect(const Node& node) const {
+  for (const Block* block : node.blocks()) {
+    for (const Node* inner : block->nodes()) {
+      const Operator* op = inner->maybeOperator();
+      if (!inner->hasSideEffects() && !(op && op->mayWrite(*inner))) continue;
+      const TypeKind type =
+          inner->inputs().empty() ? TypeKind::None : inner->input(0)->type()->kind();
+      if (type == TypeKind::List || type == TypeKind::Dict) {
+        fail(inner,
+             fmt::format("a {} that changes in a branch or loop ({})",
+                         type == TypeKind::List ? "list" : "dict", inner->kind().qualString()));
+      }
+      fail(inner, fmt::format("{} in a branch without results has no form in exported programs",
+                              inner->kind().qualString()));
+    }
+  }
+  fail(&node, "a branch with effects");
+}
+
 // An If one of whose sides does nothing but raise.
 void ProgramWriter::writeAssertion(const Node& node, const Value* condition) {
   const auto raise = [](const Block& block) -> const Node* {
@@ -109,7 +129,7 @@ void ProgramWriter::writeAssertion(const Node& node, const Value* condition) {
   };
   const Node* if_true = raise(*node.blocks()[0]);
   const Node* if_false = raise(*node.blocks()[1]);
-  if ((if_true != nullptr) == (if_false != nullptr)) fail(&node, "a branch with effects");
+  if ((if_true != nullptr) == (if_false != nullptr)) failAtEffect(node);
   const auto named = [](const char* name, OrderedJson operand) {
     OrderedJson out = positional(std::move(operand));
     out["name"] = name;
@@ -185,9 +205,10 @@ void ProgramWriter::writeLoop(const Node& node) {
   const IValue* most = fixed(node.input(0));
   constexpr int64_t kEndless = int64_t{1} << 31;
   if (!most || most->toInt() < kEndless || body.inputs()[0]->hasUses()) {
-    fail(&node,
-         "a loop that counts has no form in exported programs, unless it is short enough to be "
-         "unrolled");
+    const std::string count = most && most->toInt() < kEndless
+                                  ? fmt::format("a loop of {} iterations", most->toInt())
+                                  : "a loop that counts as far as tensors or open sizes say";
+    fail(&node, count + " has no form in exported programs: up to 1024 iterations are unrolled");
   }
   const auto tensorOf = [&](const Value* condition) {
     const Node* made = condition->node();

@@ -97,6 +97,7 @@ void ProgramWriter::writeNode(const Node& node) {
     return writeNumbers(node);
   }
   if (!op) fail(&node, fmt::format("{} has no form in exported programs", kind.qualString()));
+  if (writeAutocast(node)) return;
   writeOperator(node);
 }
 
@@ -353,6 +354,28 @@ bool ProgramWriter::writeListChange(const Node& node) {
     (*list.parts)[static_cast<size_t>(at)] = termOf(node.input(2));
   }
   if (!node.outputs().empty()) terms_[node.output()] = result;
+  return true;
+}
+
+// A cast of autocast, which depends on the dtype that a tensor has, as a plain one or none.
+bool ProgramWriter::writeAutocast(const Node& node) {
+  if (node.kind() != Symbol::aten("_autocast_to_reduced_precision") &&
+      node.kind() != Symbol::aten("_autocast_to_full_precision")) {
+    return false;
+  }
+  const int64_t dtype = schemaDType(exampleOf(node.output()).dtype);
+  if (dtype == schemaDType(exampleOf(node.input(0)).dtype)) {
+    terms_[node.output()] = termOf(node.input(0));
+    return true;
+  }
+  OrderedJson inputs = OrderedJson::array();
+  inputs.push_back(namedInput("self", operandOf(node.input(0)), true));
+  inputs.push_back(namedInput("dtype", tagged("as_scalar_type", dtype), true));
+  const std::string name = unique("to");
+  Term term = defineTensor(node.output(), name, sourceOf(node));
+  addNode("torch.ops.aten.to.dtype", std::move(inputs), OrderedJson::array({term.operand}), name,
+          node);
+  terms_[node.output()] = std::move(term);
   return true;
 }
 

@@ -92,6 +92,8 @@ class ProgramWriter {
   void writeBlock(const Block& block);
   void writeNode(const Node& node);
   void writeOperator(const Node& node);
+  bool writeAutocast(const Node& node);
+  [[noreturn]] void failAtEffect(const Node& node) const;
   void writeNumbers(const Node& node);
   Term writeExtreme(const Node& node, const char* target, const std::vector<Term>& numbers);
   bool writeListChange(const Node& node);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "ir/function.h"
+#include "passes/autocast.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/freeze.h"
@@ -61,6 +62,7 @@ std::shared_ptr<Graph> straightGraph(const Module& module, GraphFunction& method
   inlineCalls(*graph);
   inlineForks(*graph);
   freezeModule(*graph, module.object());
+  insertAutocasts(*graph);
   simplify(*graph);
   return graph;
 }

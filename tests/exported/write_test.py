@@ -48,6 +48,9 @@ SCRIPTS = {
         "def f(x: Tensor, w: Tensor):\n    out: List[Tensor] = []\n    h = torch.zeros([4])\n    for i in range(x.size(0)):\n        h = torch.tanh(x[i] @ w + h)\n        out.append(h)\n    return torch.stack(out)\n",
         (rand(5, 3), rand(3, 4)), None, []),
     "assertion": ("def f(x: Tensor):\n    if bool(x.isnan().any()):\n        raise ValueError('NaN')\n    return x + 1\n", (rand(3),), None, []),
+    "autocast": (
+        "def f(x: Tensor, w: Tensor):\n    with torch.autocast('cpu'):\n        y = torch.softmax(x @ w, 1)\n        z = torch.relu(x) @ w.double().float()\n    return y, z, z + x @ w\n",
+        (rand(4, 4), rand(4, 4)), {"x": {0: ("N", 2, 9)}}, [(rand(7, 4), rand(4, 4))]),
     "open_batch": ("def f(x: Tensor):\n    return x.view(x.size(0) * 3), torch.zeros([x.size(0) + 1, 2]), x.size(0) * 2 - 1\n", (rand(4, 3),), {"x": {0: ("N", 1, 64)}},
                    [(rand(1, 3),), (rand(64, 3),), (rand(7, 3),)]),
     "open_image": (
@@ -99,8 +102,12 @@ UNKNOWN_SIZES = {
 
 # Programs that are refused, and a part of the message.
 REFUSED = {
-    "list_in_branch": ("def f(x: Tensor):\n    l = [x]\n    if bool(x.sum() > 0):\n        l.append(x * 2)\n    return torch.cat(l)\n", (rand(2).abs(),), "a branch with effects"),
+    "list_in_branch": ("def f(x: Tensor):\n    l = [x]\n    if bool(x.sum() > 0):\n        l.append(x * 2)\n    return torch.cat(l)\n", (rand(2).abs(),), "a list that changes in a branch or loop .aten::append.(?s:.*)line 4"),
     "number_in_loop": ("def f(x: Tensor):\n    n = 0\n    while bool(x.norm() > 0.1):\n        x = x / 2\n        n += 1\n    return x * n\n", (rand(3),), "<string>"),
+    "dict_in_branch": ("def f(x: Tensor):\n    d = {'a': x}\n    if bool(x.sum() > 0):\n        d['b'] = x * 2\n    return d['a']\n", (rand(2).abs(),), "a dict that changes in a branch or loop .aten::_set_item.(?s:.*)line 4"),
+    "list_in_loop": ("def f(x: Tensor):\n    l = [x]\n    while bool(x.norm() > 0.1):\n        l.append(x)\n        x = x / 2\n    return torch.cat(l)\n", (rand(2),), "a list that changes in a branch or loop(?s:.*)line 4"),
+    "long_loop": ("def f(x: Tensor):\n    for i in range(2000):\n        x = x * 0.5 + i\n    return x\n", (rand(2),), "a loop of 2000 iterations(?s:.*)line 2"),
+    "loop_of_a_tensor": ("def f(x: Tensor, n: Tensor):\n    for i in range(int(n)):\n        x = x * 0.5 + i\n    return x\n", (rand(2), torch.tensor(3)), "a loop that counts as far as(?s:.*)line 2"),
     "example_fails": ("def f(x: Tensor):\n    return x.view(7)\n", (rand(3),), "the example fails"),
 }
 
