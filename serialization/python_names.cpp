@@ -41,8 +41,13 @@ std::string makeValidIdentifier(std::string_view candidate) {
 
 std::string NameGenerator::unique(const std::string& candidate) {
   std::string name = candidate;
+  if (!used_.contains(name) && !reservedNames().contains(name)) {
+    used_.insert(name);
+    return name;
+  }
+  size_t& next = next_[candidate];
   while (used_.contains(name) || reservedNames().contains(name)) {
-    name = candidate + std::to_string(next_[name]++);
+    name = candidate + std::to_string(next++);
   }
   used_.insert(name);
   return name;

@@ -72,9 +72,9 @@ void ProgramWriter::fail(const Node* node, const std::string& message) const {
 }
 
 std::string ProgramWriter::unique(const std::string& candidate) {
-  std::string base = makeValidIdentifier(candidate);
+  const std::string base = makeValidIdentifier(candidate);
   std::string name = base;
-  for (size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+  while (!names_.insert(name).second) name = fmt::format("{}_{}", base, ++suffixes_[base]);
   return name;
 }
 

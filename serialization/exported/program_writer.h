@@ -151,6 +151,7 @@ class ProgramWriter {
   std::unordered_map<const Value*, Term> terms_;
   std::unordered_set<const Node*> needed_;
   KeyedSet<std::string> names_;
+  KeyedMap<std::string, size_t> suffixes_;  // the last one that a name got
   OrderedJson graph_inputs_ = OrderedJson::array();
   GraphParts* parts_ = nullptr;  // of the graph or the part that is being written
   GraphParts outer_;

@@ -302,6 +302,10 @@ def trees_that_lie(trial, base):
     graph["graph"]["outputs"] = graph["graph"]["outputs"][:1] * count
     with_trees(program, out_spec="[1, " + spec("tuple", ['{"type": "collections.namedtuple", "context": "N", "children_spec": [%s]}' % LEAF] * count) + "]")
     trial.run("named tuples: long fields", base.package(program), base.calls, must="")
+    # Many arguments of one name, and others that have the names that these would get.
+    count = 12_000
+    program = with_trees(base.program(), in_spec=arguments_of(*[spec("tuple", [])] * 2 * count, LEAF), names=[f"a{i}" for i in range(count)] + ["a"] * (count + 1))
+    trial.run("arguments: names that collide", base.package(program, extra_padding=os.urandom(16 << 20)), [])
     for name in ("class", "self", "training", "_value", "forward", "a b", "x'\"", "x\ny", "x = __import__('os')", "", "1x", "é", "None", "x: int = 1, *args"):
         trial.run(f"argument named {name!r}", base.package(with_trees(base.program(), names=[name])), base.calls)
 
