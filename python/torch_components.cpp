@@ -1,15 +1,19 @@
 #include "python/torch_components.h"
 
 #include <algorithm>
+#include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/tape.h"
+#include "ir/operator.h"
+#include "python/dead_operators.h"
 #include "python/tensor_object.h"
 
 namespace wick::python {
 namespace {
 
-using autograd::Node;
+using TapeNode = autograd::Node;
 
 // Walks the tapes of all outputs.
 class Walker {
@@ -27,9 +31,9 @@ class Walker {
     parts_.push_back({{output}, {}});
     parent_.push_back(id);
     const autograd::Edge edge = autograd::gradientEdge(fake);
-    std::vector<const Node*> open{edge.node.get()};
+    std::vector<const TapeNode*> open{edge.node.get()};
     while (!open.empty()) {
-      const Node* const node = open.back();
+      const TapeNode* const node = open.back();
       open.pop_back();
       if (!node) continue;
       if (const auto input = inputs_.find(node); input != inputs_.end()) {
@@ -68,11 +72,45 @@ class Walker {
     return id;
   }
 
-  std::unordered_map<const Node*, std::vector<size_t>> inputs_;
-  std::unordered_map<const Node*, size_t> owner_;  // the part that came to a node first
-  std::vector<TorchComponent> parts_;              // one an output
+  std::unordered_map<const TapeNode*, std::vector<size_t>> inputs_;
+  std::unordered_map<const TapeNode*, size_t> owner_;  // the part that came to a node first
+  std::vector<TorchComponent> parts_;                  // one an output
   std::vector<size_t> parent_;
 };
+
+// Returns whether PyTorch 1.13 is known to save no tensor for the backward pass of the operator.
+bool savesNothing(const Node& node) {
+  static const std::unordered_set<Symbol> kKinds = [] {
+    std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
+                                     prim::TupleConstruct, prim::TupleUnpack};
+    std::istringstream names(
+        "add add_ sub sub_ rsub neg positive sum cumsum trace round floor ceil trunc fix frac "
+        "sign zero_ fill_ clone copy_ alias detach to type_as contiguous view view_as reshape "
+        "reshape_as flatten unflatten ravel t transpose swapaxes swapdims permute movedim "
+        "moveaxis select slice narrow expand expand_as broadcast_to squeeze unsqueeze atleast_1d "
+        "atleast_2d atleast_3d unbind split split_with_sizes chunk tensor_split cat stack hstack "
+        "vstack dstack block_diag repeat tile unfold constant_pad_nd flip fliplr flipud rot90 "
+        "roll tril triu diag diagonal diag_embed diff select_scatter zeros ones full empty arange "
+        "zeros_like ones_like size full_like");
+    for (std::string name; names >> name;) kinds.insert(Symbol::aten(name));
+    return kinds;
+  }();
+  const Operator* const op = node.maybeOperator();
+  // The mean over dimensions saves its argument.
+  const bool is_mean = op && node.kind() == Symbol::aten("mean") && op->schema().overload().empty();
+  const bool known = is_mean || kKinds.contains(node.kind()) || (op && op->has(kNotDifferentiable));
+  return known && node.blocks().empty();
+}
+
+// Returns whether an operator writes to a view. PyTorch walks such a write only once.
+bool writesToView(const Node& node) {
+  const FunctionSchema* const schema = node.maybeSchema();
+  if (!schema || !schema->isMutable()) return false;
+  const FunctionSchema* const from = node.input(0)->node()->maybeSchema();
+  return from && !from->isMutable() &&
+         std::ranges::any_of(from->returns(),
+                             [](const Argument& each) { return each.alias != nullptr; });
+}
 
 }  // namespace
 
@@ -83,6 +121,34 @@ std::vector<TorchComponent> torchComponents(const TorchRecord& record) {
     if (autograd::requiresGradient(fake) && !record.unrecorded[i]) walker.add(i, fake);
   }
   return walker.components();
+}
+
+bool savesTensors(const TorchRecord& record, const TorchComponent& component) {
+  const Graph& graph = *record.script.function->graph();
+  const std::vector<TorchInput>& inputs = record.inputs;
+  const auto results = graph.outputs()[0]->node()->inputs();
+  std::vector<Value*> shown;
+  for (const size_t i : component.outputs) shown.push_back(results[i]);
+  const std::vector<const Node*> dead = deadOperators(graph, shown);
+  const std::unordered_set<const Node*> unused(dead.begin(), dead.end());
+  std::unordered_set<const Value*> differentiated;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].requires_grad) differentiated.insert(graph.block()->inputs()[i]);
+  }
+  bool written = false;  // then any value may be a view of that memory
+  for (const Node* node : graph.block()->nodes()) {
+    if (unused.contains(node)) continue;
+    const bool has_gradient = written || !node->blocks().empty() ||
+                              std::ranges::any_of(node->inputs(), [&](const Value* each) {
+                                return differentiated.contains(each);
+                              });
+    if (!has_gradient) continue;
+    if (!savesNothing(*node) || writesToView(*node)) return true;
+    const FunctionSchema* const schema = node->maybeSchema();
+    written = written || (schema && schema->isMutable());
+    for (const Value* each : node->outputs()) differentiated.insert(each);
+  }
+  return false;
 }
 
 }  // namespace wick::python

@@ -25,6 +25,8 @@ struct TorchInput {
 struct TorchComponent {
   std::vector<size_t> outputs;
   std::vector<size_t> leaves;  // inputs that they depend on
+  // Whether a backward pass of PyTorch's own operators would need a saved tensor.
+  bool saves = true;
 };
 
 struct TorchControl;
@@ -81,8 +83,6 @@ struct TorchRecord {
   std::unordered_map<size_t, TorchPart> parts;  // by output
   std::vector<TorchComponent> components;       // empty where no output requires a gradient
   bool own_derivatives = false;                 // functions of the program have them
-  // Whether a backward pass of PyTorch's own operators would need a saved tensor.
-  bool saves = true;
 };
 
 // Returns the graph, run by Wick on the memory of PyTorch's tensors.

@@ -17,10 +17,11 @@ Object detachedOf(const Object& tensor) {
 
 }  // namespace
 
-TorchTape::TorchTape(const TorchCallState& call, const std::vector<size_t>& leaves,
+TorchTape::TorchTape(const TorchCallState& call, const TorchComponent& component,
                      const std::vector<size_t>& results, const std::vector<Object>& given)
-    : library_(*call.record().library), saves_(call.record().saves) {
-  for (const size_t i : leaves) leaves_.push_back(autograd::gradientEdge(call.tensors()[i]));
+    : library_(*call.record().library), saves_(component.saves) {
+  for (const size_t i : component.leaves)
+    leaves_.push_back(autograd::gradientEdge(call.tensors()[i]));
   for (size_t i = 0; i < call.tensors().size(); ++i) {
     const Tensor& input = call.tensors()[i];
     // Memory that nothing else holds was not saved.
@@ -131,7 +132,7 @@ std::shared_ptr<TorchTape> TorchRun::forward(size_t component, std::vector<Objec
     given.push_back(torchTensor(*record.library, withoutHistory(call_->results[i])));
   }
   results.insert(results.end(), known.begin(), known.end());
-  return std::make_shared<TorchTape>(*call_, part.leaves, known, given);
+  return std::make_shared<TorchTape>(*call_, part, known, given);
 }
 
 }  // namespace wick::python

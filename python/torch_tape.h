@@ -12,8 +12,8 @@ namespace wick::python {
 // The tape behind some results that PyTorch knows. The caller holds the GIL.
 class TorchTape {
  public:
-  // `leaves` and `results` are indices in the call; `given` are the results that PyTorch gets.
-  TorchTape(const TorchCallState& call, const std::vector<size_t>& leaves,
+  // `results` are those of the component that have gradients in this call; `given` are what PyTorch gets for them.
+  TorchTape(const TorchCallState& call, const TorchComponent& component,
             const std::vector<size_t>& results, const std::vector<capture::Object>& given);
 
   // Returns whether a second walk must raise, unless the first one retained the graph.

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "autograd/tape.h"
@@ -14,7 +12,6 @@
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "lazy/stand_in.h"
-#include "python/dead_operators.h"
 #include "python/fake_recording.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -86,69 +83,6 @@ class TorchGuard : public capture::TensorGuard {
   TorchLayout layout_;
   bool requires_grad_, leaf_;
 };
-
-// Returns whether PyTorch 1.13 is known to save no tensor for the backward pass of the operator.
-bool savesNothing(const Node& node) {
-  static const std::unordered_set<Symbol> kKinds = [] {
-    std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
-                                     prim::TupleConstruct, prim::TupleUnpack};
-    std::istringstream names(
-        "add add_ sub sub_ rsub neg positive sum cumsum trace round floor ceil trunc fix frac "
-        "sign zero_ fill_ clone copy_ alias detach to type_as contiguous view view_as reshape "
-        "reshape_as flatten unflatten ravel t transpose swapaxes swapdims permute movedim "
-        "moveaxis select slice narrow expand expand_as broadcast_to squeeze unsqueeze atleast_1d "
-        "atleast_2d atleast_3d unbind split split_with_sizes chunk tensor_split cat stack hstack "
-        "vstack dstack block_diag repeat tile unfold constant_pad_nd flip fliplr flipud rot90 "
-        "roll tril triu diag diagonal diag_embed diff select_scatter zeros ones full empty arange "
-        "zeros_like ones_like size full_like");
-    for (std::string name; names >> name;) kinds.insert(Symbol::aten(name));
-    return kinds;
-  }();
-  const Operator* const op = node.maybeOperator();
-  // The mean over dimensions saves its argument.
-  const bool is_mean = op && node.kind() == Symbol::aten("mean") && op->schema().overload().empty();
-  const bool known = is_mean || kKinds.contains(node.kind()) || (op && op->has(kNotDifferentiable));
-  return known && node.blocks().empty();
-}
-
-// Returns whether an operator writes to a view. PyTorch walks such a write only once.
-bool writesToView(const Node& node) {
-  const FunctionSchema* const schema = node.maybeSchema();
-  if (!schema || !schema->isMutable()) return false;
-  const FunctionSchema* const from = node.input(0)->node()->maybeSchema();
-  return from && !from->isMutable() &&
-         std::ranges::any_of(from->returns(),
-                             [](const Argument& each) { return each.alias != nullptr; });
-}
-
-// Returns whether PyTorch 1.13 saves a tensor for the backward pass of a graph, as far as it is not known to save none.
-// Operators that no result needs have no part in it, nor have those that no gradient flows through.
-bool savesTensors(const ScriptGraph& script, const std::vector<TorchInput>& inputs) {
-  const Graph& graph = *script.function->graph();
-  const auto results = graph.outputs()[0]->node()->inputs();
-  std::vector<Value*> shown(results.begin(), results.end());
-  shown.resize(shown.size() - script.num_hidden);
-  const std::vector<const Node*> dead = deadOperators(graph, shown);
-  const std::unordered_set<const Node*> unused(dead.begin(), dead.end());
-  std::unordered_set<const Value*> differentiated;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].requires_grad) differentiated.insert(graph.block()->inputs()[i]);
-  }
-  bool written = false;  // then any value may be a view of that memory
-  for (const Node* node : graph.block()->nodes()) {
-    if (unused.contains(node)) continue;
-    const bool has_gradient = written || !node->blocks().empty() ||
-                              std::ranges::any_of(node->inputs(), [&](const Value* each) {
-                                return differentiated.contains(each);
-                              });
-    if (!has_gradient) continue;
-    if (!savesNothing(*node) || writesToView(*node)) return true;
-    const FunctionSchema* const schema = node->maybeSchema();
-    written = written || (schema && schema->isMutable());
-    for (const Value* each : node->outputs()) differentiated.insert(each);
-  }
-  return false;
-}
 
 // Records PyTorch's functions by Wick's, and the calls themselves.
 class TorchRecording : public FakeRecording {
@@ -348,7 +282,7 @@ class TorchRecording : public FakeRecording {
     record_.own_derivatives = functions().any();
     record_.components = torchComponents(record_);
     record_.script = script(all);
-    record_.saves = savesTensors(record_.script, record_.inputs);
+    for (TorchComponent& each : record_.components) each.saves = savesTensors(record_, each);
     if (sizes().isOpen()) {
       record_.sizes = sizes().table();
       record_.numbers = sizes().numbers();

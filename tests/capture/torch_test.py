@@ -84,6 +84,7 @@ class Tensors(unittest.TestCase):
             write_to_part,
             read_for_nothing,
             lambda x: x.exp().sum(),
+            lambda x: (x + 1, x.exp(), -x),
         )
         for function in functions:
             outcomes = []
@@ -98,6 +99,22 @@ class Tensors(unittest.TestCase):
                         outcomes.append(str(error))
                 outcomes.append(x.grad.tolist())
             self.assertEqual(outcomes[: len(outcomes) // 2], outcomes[len(outcomes) // 2 :])
+
+    def test_strides_of_dimensions_with_one_element(self):
+        layouts = (
+            ((4, 1), (1, 4)), ((1, 4), (1, 1)), ((2, 0, 3), (1, 2, 2)), ((2, 1, 3), (1, 77, 2)), ((3, 1, 1), (1, 9, 3)), ((1, 3, 2, 2), (1, 1, 6, 3)),
+            ((2, 1, 4, 4), (16, 1, 4, 1)), ((2, 3, 1), (1, 2, 50)), ((2, 3), (0, 1)),
+        )
+        functions = (
+            lambda x: x * 1, lambda x: x + x, lambda x: x + torch.ones([]), lambda x: x.double(), lambda x: x > 0, lambda x: x.clamp(0, 1), lambda x: x**2,
+            lambda x: x + x.contiguous(), lambda x: (x * 2 + 1).relu(), lambda x: torch.where(x > 0, x, 2.0), lambda x: (x.relu() + x).double() * 2,
+        )
+        for sizes, strides in layouts:
+            x = torch.as_strided(torch.arange(200.0), sizes, strides)
+            for i, function in enumerate(functions):
+                compiled = wick.compile(function)
+                for _ in range(4):
+                    self.assertEqual(compiled(x).stride(), function(x).stride(), f"{sizes} {strides} function {i}")
 
     def test_views_that_cannot_tell_whether_they_are_leaves(self):
         compiled = wick.compile(lambda part: part.mul_(3))
