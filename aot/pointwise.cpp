@@ -19,17 +19,6 @@ namespace wick::aot {
 
 namespace {
 
-// A new tensor whose elements lie in memory like those of the first operand of its shape.
-Tensor emptyLike(std::span<const Operand> operands, const DimVector& sizes, DType dtype) {
-  const Device device{kAhead, -1};
-  for (const Operand& o : operands) {
-    if (!o.tensor || !std::ranges::equal(o.tensor->sizes(), IntSpan(sizes))) continue;
-    if (o.tensor->isContiguous() || !o.tensor->isNonOverlappingAndDense()) break;
-    return Tensor::emptyStrided(sizes, o.tensor->strides(), dtype, device);
-  }
-  return Tensor::empty(sizes, dtype, device);
-}
-
 // The bits of a number of `type`, as kernels have them; `joins` a reduced float where it is rounded to one.
 uint64_t bitsOf(const Scalar& n, DType type, DType joins) {
   if (type == DType::Bool) return n.toBool() ? 1 : 0;
@@ -83,7 +72,7 @@ Tensor computePointwise(const ScalarDefinition& definition, std::span<const Oper
   const ComputeTypes types = chooseTypes(definition, promotion, accepted);
   WICK_CHECK(accepted, "\"{}\" not implemented for '{}'", definition.name,
              scalarTypeName(types.common));
-  const Tensor out = emptyLike(operands, sizes, types.result);
+  const Tensor out = emptyResult(definition, operands, sizes, types.result, Device{kAhead, -1});
   if (isComplex(types.compute) || isComplex(types.result)) {
     computeComplex(definition, types, operands, out);
     return out;

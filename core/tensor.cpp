@@ -11,6 +11,7 @@
 #include "core/grad_mode.h"
 #include "core/paced.h"
 #include "core/stride_order.h"
+#include "core/strided_layout.h"
 
 namespace wick {
 
@@ -19,22 +20,6 @@ namespace {
 // wrapDim for the inner loops of everything: kernels ask for sizes a dozen times a call.
 inline int64_t wrapped(int64_t d, int64_t n) {
   return static_cast<uint64_t>(d) < static_cast<uint64_t>(n) ? d : wrapDim(d, n);
-}
-
-// Dimensions from the innermost to the outermost in a channels-last layout.
-std::array<int, 4> constexpr kOrder2d = {1, 3, 2, 0};
-std::array<int, 5> constexpr kOrder3d = {1, 4, 3, 2, 0};
-
-template <size_t N>
-bool contiguousInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& order) {
-  if (sizes.size() != N) return false;
-  int64_t expected = 1;
-  for (int d : order) {
-    if (sizes[d] == 1) continue;
-    if (strides[d] != expected) return false;
-    expected *= sizes[d];
-  }
-  return true;
 }
 
 // Whether strides ascend in the order of the layout. When the sizes leave the layout open (one
@@ -254,35 +239,17 @@ void Tensor::setRequiresGrad(bool on) const {
 }
 
 bool Tensor::isContiguous(MemoryFormat format) const {
-  switch (format) {
-    case MemoryFormat::ChannelsLast:
-      return contiguousInOrder(sizes(), strides(), kOrder2d);
-    case MemoryFormat::ChannelsLast3d:
-      return contiguousInOrder(sizes(), strides(), kOrder3d);
-    default:
-      return isContiguous();
-  }
+  const bool is_plain = format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve;
+  return is_plain ? isContiguous() : wick::isContiguous(sizes(), strides(), format);
 }
 
 bool Tensor::isNonOverlappingAndDense() const {
-  if (isContiguous()) return true;
-  DimVector order;
-  for (int64_t d = 0; d < dim(); ++d) {
-    if (impl_->sizes[d] != 1) order.push_back(d);
-  }
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return impl_->strides[a] < impl_->strides[b]; });
-  int64_t expected = 1;
-  for (int64_t d : order) {
-    if (impl_->strides[d] != expected) return false;
-    expected *= impl_->sizes[d];
-  }
-  return true;
+  return isContiguous() || isDense(sizes(), strides());
 }
 
 MemoryFormat Tensor::suggestMemoryFormat() const {
-  if (ascendsInOrder(sizes(), strides(), kOrder2d)) return MemoryFormat::ChannelsLast;
-  if (ascendsInOrder(sizes(), strides(), kOrder3d)) return MemoryFormat::ChannelsLast3d;
+  if (ascendsInOrder(sizes(), strides(), kChannelsLast)) return MemoryFormat::ChannelsLast;
+  if (ascendsInOrder(sizes(), strides(), kChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
   return MemoryFormat::Contiguous;
 }
 
@@ -439,9 +406,9 @@ DimVector formatStrides(IntSpan sizes, MemoryFormat format) {
     case MemoryFormat::Contiguous:
       return contiguousStrides(sizes);
     case MemoryFormat::ChannelsLast:
-      return ordered(kOrder2d, "channels_last");
+      return ordered(kChannelsLast, "channels_last");
     case MemoryFormat::ChannelsLast3d:
-      return ordered(kOrder3d, "channels_last_3d");
+      return ordered(kChannelsLast3d, "channels_last_3d");
     case MemoryFormat::Preserve:
       break;
   }

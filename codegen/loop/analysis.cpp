@@ -308,6 +308,8 @@ void Analysis::call(const Value* output, PointwiseCall call) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const Operand& operand = call.operands[i];
     bool counts = ((definition.mask_inputs | definition.param_inputs) >> i & 1) == 0;
+    const bool is_tensor = operand.value && of(operand.value).is_tensor;
+    step.has_number |= !is_tensor && (definition.bare_inputs >> i & 1) == 0;
     if (!operand.value) {
       if (counts) operand_types.addNumber(operand.number.dtype());
       continue;
@@ -329,6 +331,7 @@ void Analysis::call(const Value* output, PointwiseCall call) {
   }
   info.dtype = info.types.result;
   step.row_major = laysRowMajor(output);
+  if (call.is_cast) step.kind = ShapeStep::Kind::Like;
   checkNumbers(call, info.types);
   info.call = std::move(call);
   add(output, std::move(info), std::move(step));

@@ -3,20 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/stride_order.h"
-#include "core/tensor.h"
+#include "core/strided_layout.h"
 
 namespace wick::loop {
 
 namespace {
 
-// The step of an operand along dimension d of `rank` broadcast ones.
-int64_t stepOf(const TensorLayout& t, int d, int rank, int64_t size) {
-  const int missing = rank - t.rank;
-  if (d < missing) return 0;
-  auto i = static_cast<size_t>(d - missing);
-  return t.sizes[i] == 1 && size != 1 ? 0 : t.strides[i];
-}
+// More operands than any operator on elements has.
+constexpr size_t kMaxOperands = 8;
 
 // The dimension that is the i-th from the innermost in a channels-last layout.
 size_t channelsLastDim(int i, int rank) {
@@ -102,50 +96,42 @@ bool isOrdered(const TensorLayout& t) {
   return true;
 }
 
-bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout& result) {
+void layLike(const TensorLayout& from, TensorLayout& to) {
+  const auto rank = static_cast<size_t>(from.rank);
+  const IntSpan sizes(from.sizes.data(), rank), strides(from.strides.data(), rank);
+  to = from;
+  to.offset = 0;
+  if (isRowMajor(from) || isDense(sizes, strides)) return;
+  std::ranges::copy(denseStrides(sizes, strides), to.strides.begin());
+}
+
+bool pointwiseLayout(std::span<const TensorLayout* const> operands, bool has_number,
+                     TensorLayout& result) {
   result.rank = 0;
   result.offset = 0;
   for (const TensorLayout* t : operands) result.rank = std::max(result.rank, t->rank);
-  bool plain = true;
   for (int d = 0; d < result.rank; ++d) {
     auto i = static_cast<size_t>(d);
     result.sizes[i] = 1;
     for (const TensorLayout* t : operands) {
       const int from = d - (result.rank - t->rank);
       const int64_t size = from < 0 ? 1 : t->sizes[static_cast<size_t>(from)];
-      if (t->rank > 0) plain &= from >= 0;
       if (size == 1 || size == result.sizes[i]) continue;
       if (result.sizes[i] != 1) return false;
       result.sizes[i] = size;
     }
   }
-  for (const TensorLayout* t : operands) {
-    plain &= t->rank == 0 ||
-             (isRowMajor(*t) &&
-              std::equal(t->sizes.begin(), t->sizes.begin() + t->rank, result.sizes.begin()));
+  std::array<StridedShape, kMaxOperands> layouts;
+  if (operands.size() > layouts.size()) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto rank = static_cast<size_t>(operands[i]->rank);
+    layouts[i] = {IntSpan(operands[i]->sizes.data(), rank),
+                  IntSpan(operands[i]->strides.data(), rank)};
   }
-  // By the steps of the first operand that tells two dimensions apart.
-  std::array<int, kMaxRank> order;
-  auto compare = [&](int a, int b) {
-    if (plain) return 0;
-    const int64_t size_a = result.sizes[static_cast<size_t>(a)];
-    const int64_t size_b = result.sizes[static_cast<size_t>(b)];
-    for (const TensorLayout* t : operands) {
-      const int64_t x = stepOf(*t, a, result.rank, size_a);
-      const int64_t y = stepOf(*t, b, result.rank, size_b);
-      if (x == 0 || y == 0) continue;
-      if (x != y) return x < y ? -1 : 1;
-      if (size_a > size_b) return 1;
-    }
-    return 0;
-  };
-  orderDimensions(std::span<int>(order.data(), static_cast<size_t>(result.rank)), compare);
-  int64_t next = 1;
-  for (int i = 0; i < result.rank; ++i) {
-    auto d = static_cast<size_t>(order[static_cast<size_t>(i)]);
-    result.strides[d] = next;
-    next *= std::max<int64_t>(result.sizes[d], 1);
-  }
+  const DimVector strides =
+      resultStrides(IntSpan(result.sizes.data(), static_cast<size_t>(result.rank)),
+                    std::span(layouts.data(), operands.size()), has_number);
+  std::ranges::copy(strides, result.strides.begin());
   return true;
 }
 

@@ -32,8 +32,11 @@ void layChannelsLast(TensorLayout& t);
 // results are row-major. Dimensions that do not move say nothing.
 bool isOrdered(const TensorLayout& t);
 
-// The layout of the result of an operator on these operands, as runtime/kernels/pointwise.h lays it
-// out. False when their shapes do not broadcast.
-bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout& result);
+// Sets the layout of a new tensor with the elements of another, as Tensor::emptyLike() lays it out.
+void layLike(const TensorLayout& from, TensorLayout& to);
+// The layout of the result of an operator on these operands (core/strided_layout.h), among which may be a number. False when their
+// shapes do not broadcast, or they are more than eight.
+bool pointwiseLayout(std::span<const TensorLayout* const> operands, bool has_number,
+                     TensorLayout& result);
 
 }  // namespace wick::loop

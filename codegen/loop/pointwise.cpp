@@ -365,7 +365,7 @@ std::optional<DType> castOf(const Node* node, const TypeOf& type_of) {
   return number && number->isInt() ? dtypeFromNumber(number->toInt()) : std::nullopt;
 }
 PointwiseCall castTo(const Value* operand, DType dtype) {
-  return {&kScalar<Identity>, {operand}, dtype};
+  return {&kScalar<Identity>, {operand}, dtype, {}, true};
 }
 
 bool isPointwise(const Node* node) {

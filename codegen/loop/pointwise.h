@@ -33,6 +33,7 @@ struct PointwiseCall {
   // The operands are cast to this dtype first, as an operator of its own would.
   std::optional<DType> cast;
   std::vector<RangeCheck> ranges{};
+  bool is_cast = false;  // and nothing else
 };
 
 struct OperandType {

@@ -87,10 +87,15 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       std::array<const TensorLayout*, 8> operands;
       if (step.operands.size() > operands.size()) return false;
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = &tensors[step.operands[i]];
-      if (!pointwiseLayout(std::span(operands.data(), step.operands.size()), to)) return false;
+      if (!pointwiseLayout(std::span(operands.data(), step.operands.size()), step.has_number, to))
+        return false;
       if (!step.row_major) return fits(to);
       break;
     }
+    case Kind::Like:
+      layLike(tensors[step.operands[0]], to);
+      if (!step.row_major) return fits(to);
+      break;
     case Kind::View: {
       to = tensors[step.operands[0]];
       const ViewOutcome outcome = applyView(step.view, numbers, tensors, to);
@@ -98,10 +103,7 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       if (outcome == ViewOutcome::Wrong) return false;
       if (step.view.kind == ViewStep::Kind::Flip) {
         // A tensor of its own, whose dimensions lie in the same order.
-        const TensorLayout* from = &tensors[step.operands[0]];
-        if (!pointwiseLayout(std::span(&from, 1), to)) return false;
-        // Dimensions of one element have the strides that they had.
-        if (isRowMajor(*from)) to.strides = from->strides;
+        layLike(tensors[step.operands[0]], to);
         return true;
       }
       if (step.view.kind != ViewStep::Kind::Pad) return true;

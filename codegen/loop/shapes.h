@@ -15,6 +15,7 @@ namespace wick::loop {
 struct ShapeStep {
   enum class Kind : uint8_t {
     Pointwise,
+    Like,         // as operands[0], whose elements it has: a cast
     View,         // of operands[0]
     Reduce,       // of operands[0]: dims
     RowMajor,     // as operands[0], in row-major order
@@ -29,8 +30,9 @@ struct ShapeStep {
   ViewStep view;
   uint32_t dims = 0;  // bit k: the k-th from the end
   bool keepdim = false;
-  int dim = 0;             // counted from the front
-  bool row_major = false;  // of pointwise operators: whatever order the operands lie in
+  int dim = 0;              // counted from the front
+  bool row_major = false;   // of pointwise operators: whatever order the operands lie in
+  bool has_number = false;  // of pointwise operators: among the operands
   // What kernels rely on: the rank, which dimensions have size one (from the end), whether a view
   // was a copy.
   uint8_t rank = 0;

@@ -86,6 +86,7 @@ struct Fmod : RealScalar {
 struct Pow : NumberScalar {
   static constexpr const char* kName = "pow";
   static constexpr bool kOnLanes = true;
+  static constexpr uint8_t kBare = 2;
   WICK_APPLY2(x, y) {
     if (b.isInteger()) return b.intPow(x, y);
     return b.pow(x, y);
@@ -220,6 +221,7 @@ struct Fmin : OrderedScalar {
 // The upper bound wins over the lower one, NaN in any input over both.
 struct Clamp : RealScalar {
   static constexpr const char* kName = "clamp_cpu";
+  static constexpr uint8_t kBare = 6;
   static constexpr bool kOnLanes = true;
   WICK_APPLY3(x, low, high) {
     auto raised = b.select(b.either(b.isNan(x), b.ge(x, low)), x, low);
@@ -229,10 +231,12 @@ struct Clamp : RealScalar {
 };
 struct ClampMin : OrderedScalar {
   static constexpr const char* kName = "clamp_min_cpu";
+  static constexpr uint8_t kBare = 2;
   WICK_APPLY2(x, low) { return b.select(b.either(b.isNan(x), b.ge(x, low)), x, low); }
 };
 struct ClampMax : OrderedScalar {
   static constexpr const char* kName = "clamp_max_cpu";
+  static constexpr uint8_t kBare = 2;
   WICK_APPLY2(x, high) { return b.select(b.either(b.isNan(x), b.le(x, high)), x, high); }
 };
 

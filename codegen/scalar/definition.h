@@ -47,6 +47,9 @@ struct ScalarDefinition {
   uint8_t mask_inputs;
   // Bit i: input i is a number that takes no part in type promotion and keeps full precision.
   uint8_t param_inputs;
+  // Bit i: input i says nothing of the result's layout when it is a number, as params; other numbers count as tensors without
+  // dimensions.
+  uint8_t bare_inputs;
   Promotion promotion;
   struct Entry {
     ScalarLoop loop = nullptr;    // null: the operator does not accept this dtype
@@ -67,6 +70,7 @@ struct AnyScalar {
   static constexpr Promotion kPromotion = Promotion::Common;
   static constexpr uint8_t kMasks = 0;
   static constexpr uint8_t kParams = 0;
+  static constexpr uint8_t kBare = 0;  // besides params
   // Whether float32 runs on LaneBuilder, and float64 on DoubleLaneBuilder.
   static constexpr bool kOnLanes = false;
 };
@@ -176,6 +180,7 @@ constexpr ScalarDefinition makeScalarDefinition() {
                      Def::kNumInputs,
                      Def::kMasks,
                      Def::kParams,
+                     Def::kParams | Def::kBare,
                      Def::kPromotion,
                      {},
                      (Def::kDTypes & kReducedFloats) != 0,

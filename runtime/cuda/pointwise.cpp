@@ -149,17 +149,6 @@ void addNumber(const Scalar& n, const ComputeTypes& types, bool mask, bool param
   if (isComplex(types.compute)) numbers.push_back(bitsOf(value.imag(), part));
 }
 
-// A new tensor whose elements lie in memory like those of the first operand of its shape.
-Tensor emptyLike(std::span<const Operand> operands, const DimVector& sizes, DType dtype,
-                 Device device) {
-  for (const Operand& o : operands) {
-    if (!o.tensor || !std::ranges::equal(o.tensor->sizes(), IntSpan(sizes))) continue;
-    if (o.tensor->isContiguous() || !o.tensor->isNonOverlappingAndDense()) break;
-    return Tensor::emptyStrided(sizes, o.tensor->strides(), dtype, device);
-  }
-  return Tensor::empty(sizes, dtype, device);
-}
-
 void launchOver(const ScalarDefinition& definition, const ComputeTypes& types,
                 std::span<const Operand> operands, const Tensor& out) {
   if (out.dim() > loop::kMaxRank) throw NotOnDevice();
@@ -205,7 +194,7 @@ Tensor computePointwise(const ScalarDefinition& definition, std::span<const Oper
   const ComputeTypes types = chooseTypes(definition, promotion, accepted);
   WICK_CHECK(accepted, "\"{}\" not implemented for '{}'", definition.name,
              scalarTypeName(types.common));
-  const Tensor out = emptyLike(operands, sizes, types.result, device);
+  const Tensor out = emptyResult(definition, operands, sizes, types.result, device);
   if (out.numel() > 0) launchOver(definition, types, operands, out);
   return out;
 }

@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/stride_order.h"
+#include "core/strided_layout.h"
 #include "runtime/kernels/device_layers.h"
 
 namespace wick {
@@ -201,13 +202,12 @@ int64_t stepOf(const Side& side, size_t d, size_t rank, int64_t size) {
 }
 
 // Dimensions from the innermost to the outermost, ordered by the steps of the first side that
-// tells two of them apart. This is the order in which results are laid out, so it follows
-// PyTorch's: a step of zero says nothing, and of equal steps the longer dimension is the outer one.
-DimVector memoryOrder(const Job& job, IntSpan shape, size_t first_side) {
+// tells two of them apart, as results are laid out (core/strided_layout.h).
+DimVector memoryOrder(const Job& job, IntSpan shape) {
   const size_t n = shape.size();
   DimVector order(n);
   orderDimensions(std::span<int64_t>(order.data(), n), [&](int64_t a, int64_t b) {
-    for (size_t s = first_side; s < job.sides; ++s) {
+    for (size_t s = 0; s < job.sides; ++s) {
       int64_t x = stepOf(job.side[s], a, n, shape[a]);
       int64_t y = stepOf(job.side[s], b, n, shape[b]);
       if (x == 0 || y == 0) continue;
@@ -221,7 +221,7 @@ DimVector memoryOrder(const Job& job, IntSpan shape, size_t first_side) {
 
 std::vector<Dim> planDims(const Job& job, IntSpan shape) {
   std::vector<Dim> dims;
-  for (int64_t d : memoryOrder(job, shape, 0)) {
+  for (int64_t d : memoryOrder(job, shape)) {
     if (shape[d] == 1) continue;
     Dim dim;
     dim.size = shape[d];
@@ -315,21 +315,31 @@ void describeNumber(Side& side, const Scalar& n, DType common, DType loop) {
   side.item = side.loop_item = static_cast<int64_t>(itemSize(loop));
 }
 
-// The result's tensor: in the operands' memory order.
-Tensor allocateResult(const Job& job, IntSpan shape, bool plain, DType dtype, Device device) {
-  if (plain) return Tensor::empty(shape, dtype, device);
-  checkedNumel(shape);  // so that no stride overflows
-  DimVector order = memoryOrder(job, shape, 1);
-  DimVector strides(shape.size(), 1);
-  int64_t next = 1;
-  bool row_major = true;
-  for (size_t i = 0; i < order.size(); ++i) {
-    row_major &= order[i] == static_cast<int64_t>(order.size() - 1 - i);
-    strides[order[i]] = next;
-    next *= std::max<int64_t>(shape[order[i]], 1);
+// Whether the operand is a number that says something of the result's layout.
+bool isBroadcastNumber(const ScalarDefinition& def, std::span<const Operand> operands, size_t i) {
+  return !operands[i].tensor && (def.bare_inputs >> i & 1) == 0;
+}
+
+// Whether the strides of all dimensions, also of those with one element, are row-major ones.
+bool hasRowMajorStrides(const Tensor& t) {
+  int64_t expected = 1;
+  for (size_t d = t.sizes().size(); d-- > 0;) {
+    if (t.strides()[d] != expected) return false;
+    expected *= std::max<int64_t>(t.sizes()[d], 1);
   }
-  if (row_major) return Tensor::empty(shape, dtype, device);
-  return Tensor::emptyStrided(shape, strides, dtype, device);
+  return true;
+}
+
+// Whether contiguous operands of one shape, or without dimensions, have a row-major result. Dimensions of one element may lie
+// otherwise next to a number.
+bool isResultRowMajor(const ScalarDefinition& def, std::span<const Operand> operands) {
+  bool any_number = false, all_row_major = true;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor* const t = operands[i].tensor;
+    any_number |= t ? t->dim() == 0 : isBroadcastNumber(def, operands, i);
+    all_row_major &= !t || t->dim() == 0 || hasRowMajorStrides(*t);
+  }
+  return all_row_major || !any_number;
 }
 
 // Refuses operands that partly overlap the destination; those for which it cannot be told are
@@ -355,7 +365,7 @@ void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor
 
 // Whether the result may be written over an operand that nobody reads again: whether nobody else
 // has its memory, and a new tensor for the result would look the same.
-bool replaces(const Tensor& spare, std::span<const Operand> operands, IntSpan shape, bool plain,
+bool replaces(const Tensor& spare, std::span<const Operand> operands, IntSpan shape, bool row_major,
               DType result) {
   const TensorImpl& t = *spare.impl();
   const Storage& memory = *t.storage;
@@ -365,7 +375,7 @@ bool replaces(const Tensor& spare, std::span<const Operand> operands, IntSpan sh
       memory.bytes() != static_cast<size_t>(t.numel) * itemSize(result)) {
     return false;
   }
-  if (plain) return true;
+  if (row_major) return hasRowMajorStrides(spare);
   // The first operand decides the order in memory, except for dimensions of one element.
   return operands[0].tensor == &spare && std::ranges::find(shape, 1) == shape.end();
 }
@@ -413,6 +423,23 @@ Tensor pointwiseAlike(const ScalarDefinition& def, std::span<const Operand> oper
 }
 
 }  // namespace
+
+Tensor emptyResult(const ScalarDefinition& def, std::span<const Operand> operands, IntSpan shape,
+                   DType dtype, Device device) {
+  checkedNumel(shape);  // so that no stride overflows
+  std::array<StridedShape, kMaxScalarInputs> layouts;
+  size_t count = 0;
+  bool any_number = false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (const Tensor* const t = operands[i].tensor) {
+      layouts[count++] = {t->sizes(), t->strides()};
+    } else {
+      any_number |= isBroadcastNumber(def, operands, i);
+    }
+  }
+  const DimVector strides = resultStrides(shape, std::span(layouts.data(), count), any_number);
+  return Tensor::emptyStrided(shape, strides, dtype, device);
+}
 
 DType resultType(std::span<const Operand> operands) {
   DTypePromotion type;
@@ -508,13 +535,16 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> operands,
   }
 
   Tensor out;
+  const bool row_major = plain && isResultRowMajor(def, inputs);
   if (destination) {
     out = *destination;
-  } else if (spare && replaces(*spare, inputs, shape, plain, dtypes.result)) {
+  } else if (spare && replaces(*spare, inputs, shape, row_major, dtypes.result)) {
     out = *spare;
     out.storage()->bumpVersion();
+  } else if (row_major) {
+    out = Tensor::empty(shape, dtypes.result, device);
   } else {
-    out = allocateResult(job, shape, plain, dtypes.result, device);
+    out = emptyResult(def, inputs, shape, dtypes.result, device);
   }
   if (out.numel() == 0 || device.type == DeviceType::Meta) return out;
   WICK_CHECK(device.isCpu() && out.device().isCpu(), "{}: no kernel for device {}", def.name,

@@ -56,6 +56,10 @@ Tensor pointwise(const ScalarDefinition& def, const Tensor* destination,
   return pointwise(def, list, destination);
 }
 
+// Returns an uninitialized tensor for the result of `def`, of that shape, which the operands broadcast to: in their memory order.
+Tensor emptyResult(const ScalarDefinition& def, std::span<const Operand> operands, IntSpan shape,
+                   DType dtype, Device device);
+
 // A view of one element of each group that shares memory because `t` was expanded: dimensions of
 // stride zero have size one. What is written to it is written to all of `t`.
 Tensor distinctElements(const Tensor& t);
