@@ -309,6 +309,11 @@ void ProgramWriter::writeNumbers(const Node& node) {
     }
     inputs.push_back(namedInput(i == 0 ? "a" : "b", operandOf(node.input(i)), true));
   }
+  // Ints of scripts wrap around, those of exported programs grow.
+  const auto exact = numberByRule(node, knownArguments(node), fit_.arithmetic());
+  if (exact && fit_.arithmetic().mayOverflow(*exact)) {
+    fail(&node, "an int that may not fit in 64 bits has no form in exported programs");
+  }
   finish(found->target, unique(baseName(node)));
 }
 

@@ -222,6 +222,15 @@ std::pair<int64_t, int64_t> SizeArithmetic::bounds(const SizeExpression& express
   return out;
 }
 
+bool SizeArithmetic::mayOverflow(const SizeExpression& expression) const {
+  constexpr int64_t kMostSize = 1 << 20;
+  std::vector<OpenRange> ranges = ranges_;
+  for (OpenRange& range : ranges)
+    range.most = std::max(range.least, std::min(range.most, kMostSize));
+  const auto [least, most] = SizeArithmetic(std::move(ranges)).bounds(expression);
+  return least <= -kEndless || most >= kEndless;
+}
+
 std::optional<int64_t> SizeArithmetic::valueAt(const SizeExpression& expression,
                                                const std::vector<int64_t>& sizes) {
   if (expression.kind == Kind::Number) return expression.number;

@@ -34,6 +34,8 @@ class SizeArithmetic {
 
   // Bounds that hold for all sizes, if not the narrowest.
   std::pair<int64_t, int64_t> bounds(const SizeExpression& expression) const;
+  // Whether the value may leave the ints of 64 bits for sizes in the ranges, of up to a million.
+  bool mayOverflow(const SizeExpression& expression) const;
   // The value at sizes by the numbers of their symbols; nullopt for a division by zero and numbers that are too large.
   static std::optional<int64_t> valueAt(const SizeExpression& expression,
                                         const std::vector<int64_t>& sizes);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records exported programs with the PyTorch that runs this (2.11), for exported_test.py.
 
-usage: record.py OUTPUT.tar.xz [--match TEXT] [--kinds features,operators] [--jobs N]
+usage: record.py OUTPUT.tar.xz [--match TEXT] [--kinds features,operators,core] [--jobs N]
 
 Each case is a folder: module.pt2 and io.pt, which holds "calls", a list of {"args", "kwargs", "expected"} (or {"raises": text}),
 and "after", the state after the calls. The test skips nothing: what a case holds must come out.
@@ -21,6 +21,7 @@ import torch
 import torch.utils._pytree as pytree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from record_core import core_cases
 from record_features import feature_cases
 from record_operators import operator_cases
 
@@ -108,7 +109,8 @@ def record_part(part, parts, match, kinds):
     """The cases whose turn it is."""
     torch.set_num_threads(1)
     recorder = Recorder()
-    cases = itertools.chain(feature_cases() if "features" in kinds else (), operator_cases() if "operators" in kinds else ())
+    sources = {"features": feature_cases, "operators": operator_cases, "core": core_cases}
+    cases = itertools.chain.from_iterable(make() for kind, make in sources.items() if kind in kinds)
     for i, case in enumerate(cases):
         if i % parts == part and match in case.name:
             case.record(recorder, record, saved, plain)
@@ -119,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("output")
     parser.add_argument("--match", default="")
-    parser.add_argument("--kinds", default="features,operators")
+    parser.add_argument("--kinds", default="features,operators,core")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:

@@ -49,8 +49,11 @@ void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
              formatInts(a.strides()));
   WICK_CHECK(!dtype || a.dtype() == *dtype, "Tensor dtype mismatch! Expected: {}, Got: {}",
              toString(*dtype), toString(a.dtype()));
-  WICK_CHECK(!device || a.device() == *device, "Tensor device mismatch! Expected: {}, Got: {}",
-             device->str(), a.device().str());
+  // "cuda" is any GPU.
+  const bool is_there = !device || (a.device().type == device->type &&
+                                    (device->index < 0 || a.device().index == device->index));
+  WICK_CHECK(is_there, "Tensor device mismatch! Expected: {}, Got: {}", device->str(),
+             a.device().str());
   static const OperatorHandle kLayout("prim::layout", "");
   if (!layout) return;
   const int64_t found = kLayout.all(a)[0].toInt();
