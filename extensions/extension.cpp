@@ -222,6 +222,20 @@ void checkSignature(const FunctionSchema& schema, const detail::Signature& signa
   check("result", signature.results, schema.returns());
 }
 
+// Returns the flags of a record that the traits of an operator ask for.
+uint64_t flagsOf(const OperatorTraits& traits) {
+  uint64_t flags = kNoFlags;
+  if (traits.random) flags |= kNondeterministic;
+  if (traits.side_effects) flags |= kSideEffects;
+  if (traits.raises_by_elements) flags |= kRaisesByElements;
+  if (traits.reads_strides) flags |= kReadsStrides;
+  if (traits.row_major) flags |= kRowMajor;
+  if (traits.autocast == AutocastTrait::Reduced) flags |= kCastReduced;
+  if (traits.autocast == AutocastTrait::Full) flags |= kCastFull;
+  if (traits.autocast == AutocastTrait::Widest) flags |= kCastWidest;
+  return flags;
+}
+
 bool holdsObject(const TypePtr& type) {
   return type->kind() == TypeKind::Class || std::ranges::any_of(type->contained(), holdsObject);
 }
@@ -511,8 +525,8 @@ void Extension::State::addOperators() {
     record.like = schemas[i].argumentIndex(d.traits.result_like);
     if (record.like || record.traits.shape) record.shape = &typesOfResults;
     // An object that a call makes is another one each time, for programs may change it.
-    if (d.traits.random || makesObjects(schemas[i])) record.flags |= kNondeterministic;
-    if (d.traits.side_effects) record.flags |= kSideEffects;
+    record.flags |= flagsOf(d.traits);
+    if (makesObjects(schemas[i])) record.flags |= kNondeterministic;
     if (d.traits.derivative.empty()) continue;
     const Operator tried(schemas[i], Symbol::fromQualString(schemas[i].name()), record,
                          Operator::Form::Base);

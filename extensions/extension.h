@@ -43,6 +43,10 @@ struct KnownArgument {
   std::optional<IValue> value;
 };
 
+// What scripts within torch.autocast cast the tensors of a call to: nothing, the dtype of autocast, float32, or float32 if one of
+// them is of that.
+enum class AutocastTrait : uint8_t { None, Reduced, Full, Widest };
+
 struct OperatorTraits {
   // The first result has the dtype, sizes and device of the argument of this name.
   std::string result_like{};
@@ -55,6 +59,10 @@ struct OperatorTraits {
   std::string derivative{};
   bool random = false;        // other results for the same arguments
   bool side_effects = false;  // does something beside its result, and is called as often as written
+  bool raises_by_elements = false;  // an error may depend on elements, not only on sizes and dtypes
+  bool reads_strides = false;       // results or errors depend on how the elements lie in memory
+  bool row_major = false;           // the results are row-major, however the arguments lie
+  AutocastTrait autocast = AutocastTrait::None;
 };
 
 // A class whose objects hold a T. Used by Extension::object.

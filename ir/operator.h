@@ -90,6 +90,30 @@ enum OperatorFlags : uint64_t {
   kRaisesByElements =
       1 << 18,  // raises for some elements: indices out of range, singular matrices,
                 // integers divided by zero
+  // How scripts within torch.autocast treat the tensors of a call (CastPolicy), after PyTorch's lists for CUDA.
+  kCastReduced = 1 << 19,
+  kCastFull = 1 << 20,
+  kCastFullUnlessTold = 1 << 21,  // the call may say which dtype it wants
+  kCastFullOnCuda = 1 << 22,      // the same, on CUDA alone
+  kCastWidest = 1 << 23,
+  kCastUnsafe = 1 << 24,  // raises
+  // How eager calls of PyTorch 1.13 within torch.autocast on the CPU do (TorchRule). Operators that PyTorch composes of others
+  // have the rule that comes of these.
+  kEagerCastReduced = 1 << 25,
+  kEagerCastFull = 1 << 26,
+  kEagerCastWidest = 1 << 27,
+  kEagerCastFullWithin = 1 << 28,  // is composed of operators that cast to float32, and of others
+  kEagerCastUnknown =
+      1 << 29,  // is composed of operators that cast in a way that depends on arguments
+  kEagerCastInner = 1 << 30,              // is a product, unless a tensor has no dimension
+  kEagerCastPadding = uint64_t{1} << 31,  // depends on the mode of padding
+  // How the layout of the first operand shows in the results.
+  kRowMajor = uint64_t{1} << 33,       // not at all: they are row-major
+  kKeepsOrder = uint64_t{1} << 34,     // they may lie in memory as it does
+  kReadsStrides = uint64_t{1} << 35,   // as numbers, or in an error
+  kMayCopy = uint64_t{1} << 36,        // they are views, unless it lies otherwise
+  kMovesElements = uint64_t{1} << 37,  // they are views in another order of dimensions or of a part
+  kSavesNothing = uint64_t{1} << 32,   // keeps no tensor for its backward pass in PyTorch 1.13
 };
 // Operators with both derived forms.
 inline constexpr uint64_t kBothForms = kInplaceForm | kOutForm;

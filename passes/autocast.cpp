@@ -16,9 +16,10 @@
 // freezing made constant is cast once for all calls.
 #include "passes/autocast.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -30,91 +31,6 @@ namespace wick {
 namespace {
 
 using Policy = CastPolicy;
-
-const std::unordered_map<Symbol, Policy>& policies() {
-  static const std::unordered_map<Symbol, Policy> all = [] {
-    std::unordered_map<Symbol, Policy> map;
-    const auto put = [&](Policy policy, std::initializer_list<const char*> names) {
-      for (const char* name : names) map.emplace(Symbol::aten(name), policy);
-    };
-    put(Policy::Reduced, {"_convolution",
-                          "conv1d",
-                          "conv2d",
-                          "conv3d",
-                          "conv_tbc",
-                          "conv_transpose1d",
-                          "convolution",
-                          "cudnn_convolution",
-                          "prelu",
-                          "cudnn_convolution_transpose",
-                          "addmm",
-                          "addmv",
-                          "addr",
-                          "matmul",
-                          "mm",
-                          "mv",
-                          "linear",
-                          "addbmm",
-                          "baddbmm",
-                          "bmm",
-                          "chain_matmul",
-                          "lstm_cell",
-                          "gru_cell",
-                          "rnn_tanh_cell",
-                          "rnn_relu_cell",
-                          "_thnn_fused_gru_cell",
-                          "_thnn_fused_lstm_cell"});
-    put(Policy::Full, {"acos",
-                       "asin",
-                       "cosh",
-                       "erfinv",
-                       "exp",
-                       "expm1",
-                       "log",
-                       "log10",
-                       "log2",
-                       "log1p",
-                       "reciprocal",
-                       "rsqrt",
-                       "sinh",
-                       "tan",
-                       "pow",
-                       "softplus",
-                       "gelu",
-                       "layer_norm",
-                       "native_layer_norm",
-                       "group_norm",
-                       "frobenius_norm",
-                       "nuclear_norm",
-                       "cosine_similarity",
-                       "cosine_embedding_loss",
-                       "nll_loss",
-                       "nll_loss2d",
-                       "hinge_embedding_loss",
-                       "kl_div",
-                       "l1_loss",
-                       "smooth_l1_loss",
-                       "mse_loss",
-                       "margin_ranking_loss",
-                       "multilabel_margin_loss",
-                       "soft_margin_loss",
-                       "triplet_margin_loss",
-                       "multi_margin_loss",
-                       "binary_cross_entropy_with_logits",
-                       "dist",
-                       "pdist",
-                       "cdist",
-                       "renorm",
-                       "logsumexp"});
-    put(Policy::FullWithoutDType, {"prod", "log_softmax", "cumprod", "cumsum", "sum"});
-    put(Policy::FullOnCuda, {"softmax"});
-    put(Policy::Widest, {"addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "equal",
-                         "index_put", "tensordot", "add", "sub", "mul", "div"});
-    put(Policy::Unsafe, {"binary_cross_entropy"});
-    return map;
-  }();
-  return all;
-}
 
 // Whether a value is one of the three objects.
 bool isScope(const Value* v) {
@@ -257,14 +173,15 @@ class Caster {
                "autocast: calls within its scope must be known when compiling, not go by an "
                "interface or nest too deeply: {}",
                node->str());
-    const Policy policy = castPolicyOf(node->kind());
+    const Operator* const op = node->maybeOperator();
+    const Policy policy = op ? castPolicyOf(*op) : Policy::None;
     if (policy == Policy::None) return;
     const FunctionSchema* schema = node->maybeSchema();
     if (schema && schema->isMutable()) return;
     if (policy == Policy::Widest && !readsFloat(node)) return;
     AutocastState wanted = now;
     if (policy == Policy::FullOnCuda) wanted.cpu = false;
-    if (policy == Policy::FullOnCuda || policy == Policy::FullWithoutDType) {
+    if (policy == Policy::FullOnCuda || policy == Policy::FullUnlessTold) {
       if (!wanted.any() || saysDType(node)) return;
     }
     for (size_t i = 0; i < node->inputs().size(); ++i) {
@@ -343,14 +260,20 @@ class Caster {
 
 }  // namespace
 
-CastPolicy castPolicyOf(Symbol op) {
-  const auto found = policies().find(op);
-  if (found == policies().end()) return CastPolicy::None;
-  WICK_CHECK(found->second != CastPolicy::Unsafe,
+CastPolicy castPolicyOf(const Operator& op) {
+  WICK_CHECK(!op.has(kCastUnsafe),
              "{} is unsafe within autocast: take binary_cross_entropy_with_logits instead of a "
              "sigmoid and this",
-             op.qualString());
-  return found->second;
+             op.symbol().qualString());
+  constexpr std::pair<OperatorFlags, CastPolicy> kPolicies[] = {
+      {kCastReduced, CastPolicy::Reduced},
+      {kCastFull, CastPolicy::Full},
+      {kCastFullUnlessTold, CastPolicy::FullUnlessTold},
+      {kCastFullOnCuda, CastPolicy::FullOnCuda},
+      {kCastWidest, CastPolicy::Widest}};
+  const auto* const found =
+      std::ranges::find_if(kPolicies, [&](const auto& each) { return op.has(each.first); });
+  return found == std::end(kPolicies) ? CastPolicy::None : found->second;
 }
 
 bool entersAutocast(const Graph& graph) {

@@ -5,19 +5,11 @@
 
 namespace wick {
 
-// How autocast treats the arguments of an operator: it casts them to its dtype, to float32, to float32
+// How autocast treats the tensors of an operator: it casts them to its dtype, to float32, to float32
 // unless the call says which dtype it wants (on CUDA alone), to float32 if one of them is of that.
-enum class CastPolicy : uint8_t {
-  None,
-  Reduced,
-  Full,
-  FullWithoutDType,
-  FullOnCuda,
-  Widest,
-  Unsafe
-};
+enum class CastPolicy : uint8_t { None, Reduced, Full, FullUnlessTold, FullOnCuda, Widest };
 // Returns the policy for an operator. RuntimeError for those that are unsafe in low precision.
-CastPolicy castPolicyOf(Symbol op);
+CastPolicy castPolicyOf(const Operator& op);
 
 // Whether the graph, blocks within blocks included, enters a scope of torch.autocast,
 // torch.cpu.amp.autocast or torch.cuda.amp.autocast.

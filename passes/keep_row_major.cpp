@@ -23,17 +23,6 @@ namespace {
 
 const Symbol kFusedConvolution = Symbol::fromQualString("wick::conv2d_fused");
 
-bool isOneOf(const Node* n, const std::unordered_set<Symbol>& kinds) {
-  return kinds.count(n->kind()) != 0;
-}
-
-// Operators that give row-major results, whatever they are given.
-const std::unordered_set<Symbol>& rowMajorKinds() {
-  static const std::unordered_set<Symbol> kinds = atenSymbols(
-      {"contiguous", "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "layer_norm"});
-  return kinds;
-}
-
 // Calls reach(source) for the values in whose order the node of a value may give it.
 template <class F>
 void forSources(Value* v, const F& reach) {
@@ -81,14 +70,9 @@ class Observers {
   }
 
   bool looksAt(const Node* n, const Value* v) const {
-    static const std::unordered_set<Symbol> kStrides = atenSymbols(
-        {"view", "view_as", "as_strided", "as_strided_", "stride", "is_contiguous", "unflatten",
-         "_unsafe_view", "set_", "resize_", "storage_offset", "view_as_complex"});
-    static const std::unordered_set<Symbol> kMayCopy =
-        atenSymbols({"reshape", "reshape_as", "flatten", "ravel", "contiguous"});
-    if (isOneOf(n, kStrides)) return !spared_.contains(n);
+    if (has(n, kReadsStrides)) return !spared_.contains(n);
     // They give a copy here, and a view of row-major elements.
-    if (isOneOf(n, kMayCopy)) return aliases_.hasWriters(v) || aliases_.hasWriters(n->output());
+    if (has(n, kMayCopy)) return aliases_.hasWriters(v) || aliases_.hasWriters(n->output());
     return n->kind() == prim::CallFunction || n->kind() == prim::CallMethod ||
            n->kind() == prim::fork;
   }
@@ -96,7 +80,7 @@ class Observers {
   void walkBack(Value* v) {
     if (v->node()->kind() == kFusedConvolution) {
       layers_.push_back(v->node());
-    } else if (!isOneOf(v->node(), rowMajorKinds())) {
+    } else if (!has(v->node(), kRowMajor)) {
       forSources(v, [&](Value* source) { reach(source); });
     }
   }
@@ -138,39 +122,6 @@ class MovedValues {
 
   // From a value to those that may have its strides.
   void follow(const Use& use, bool moved) {
-    static const std::unordered_set<Symbol> kMovers = atenSymbols({"permute",
-                                                                   "transpose",
-                                                                   "t",
-                                                                   "mT",
-                                                                   "T",
-                                                                   "mH",
-                                                                   "H",
-                                                                   "numpy_T",
-                                                                   "adjoint",
-                                                                   "movedim",
-                                                                   "moveaxis",
-                                                                   "swapaxes",
-                                                                   "swapdims",
-                                                                   "select",
-                                                                   "slice",
-                                                                   "narrow",
-                                                                   "expand",
-                                                                   "expand_as",
-                                                                   "broadcast_to",
-                                                                   "broadcast_tensors",
-                                                                   "chunk",
-                                                                   "split",
-                                                                   "split_with_sizes",
-                                                                   "tensor_split",
-                                                                   "hsplit",
-                                                                   "vsplit",
-                                                                   "dsplit",
-                                                                   "unbind",
-                                                                   "unfold",
-                                                                   "diagonal",
-                                                                   "unsafe_chunk",
-                                                                   "unsafe_split",
-                                                                   "rot90"});
     const Node* n = use.user;
     if (n->kind() == prim::Return) {
       const Node* owner = n->block()->owningNode();
@@ -184,8 +135,8 @@ class MovedValues {
       if (use.offset < 2) return;
       reach(n->output(use.offset - 2), moved);
       reach(n->blocks()[0]->inputs()[use.offset - 1], moved);
-    } else if (n->kind() != kFusedConvolution && !isOneOf(n, rowMajorKinds())) {
-      for (const Value* out : n->outputs()) reach(out, moved || isOneOf(n, kMovers));
+    } else if (n->kind() != kFusedConvolution && !has(n, kRowMajor)) {
+      for (const Value* out : n->outputs()) reach(out, moved || has(n, kMovesElements));
     }
   }
 
@@ -244,7 +195,7 @@ class Origins {
     const bool input = n->kind() == prim::Param && !n->block()->owningNode();
     if (v->type()->kind() == TypeKind::Tensor && (input || asksForOrder(*n))) {
       found_.push_back(v);
-    } else if (!isOneOf(n, rowMajorKinds())) {
+    } else if (!has(n, kRowMajor)) {
       forSources(v, [&](Value* source) { reach(source); });
     }
   }

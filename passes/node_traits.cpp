@@ -85,6 +85,11 @@ size_t hashConstant(const IValue& v, ConstantHashes& known) {
 
 }  // namespace
 
+bool has(const Node* node, OperatorFlags flag) {
+  const Operator* const op = node->maybeOperator();
+  return op && op->has(flag);
+}
+
 std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names) {
   std::unordered_set<Symbol> all;
   for (const char* name : names) all.insert(Symbol::aten(name));

@@ -38,6 +38,9 @@ bool anyNode(const Block* block, const F& f) {
   });
 }
 
+// Returns whether the node is an operator whose record says so.
+bool has(const Node* node, OperatorFlags flag);
+
 // The operators of these names without their namespace: aten::relu of "relu".
 std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names);
 

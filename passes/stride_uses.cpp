@@ -36,12 +36,10 @@ bool computes(const Node* n) {
          (op->record().scalar || kKinds.count(n->kind()) != 0) && n->kind() != aten::dropout;
 }
 
-// Views that exist whatever the strides are.
+// Views that exist whatever the strides are, and copies if they do not.
 bool isFreeView(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds =
-      atenSymbols({"transpose", "permute", "t", "unsqueeze", "select", "slice", "chunk", "split",
-                   "reshape", "expand", "movedim", "swapaxes", "narrow"});
-  return kKinds.count(n->kind()) != 0;
+  static const Symbol kReshape = Symbol::aten("reshape"), kUnsqueeze = Symbol::aten("unsqueeze");
+  return has(n, kMovesElements) || n->kind() == kReshape || n->kind() == kUnsqueeze;
 }
 
 // view(x, sizes) that leaves all dimensions but the last as they are.

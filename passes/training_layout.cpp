@@ -22,56 +22,31 @@ const Symbol kConv2d = Symbol::aten("conv2d");
 
 // Give numbers, or row-major tensors whatever lies where in their operands.
 bool forgets(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds =
-      atenSymbols({"size", "dim", "numel", "is_floating_point", "is_complex", "__is__", "__isnot__",
-                   "linear", "matmul", "mm", "bmm", "addmm", "layer_norm", "cross_entropy_loss"});
-  static const std::unordered_set<Symbol> kFacts = {
-      Symbol::fromQualString("prim::dtype"), Symbol::fromQualString("prim::device"),
-      Symbol::fromQualString("prim::layout"), Symbol::fromQualString("prim::is_cuda")};
+  static const std::unordered_set<Symbol> kFacts = {Symbol::fromQualString("prim::dtype"),
+                                                    Symbol::fromQualString("prim::device"),
+                                                    Symbol::fromQualString("prim::layout"),
+                                                    Symbol::fromQualString("prim::is_cuda"),
+                                                    Symbol::aten("__is__"),
+                                                    aten::__isnot__,
+                                                    aten::size,
+                                                    aten::dim,
+                                                    Symbol::aten("numel"),
+                                                    Symbol::aten("is_floating_point"),
+                                                    Symbol::aten("is_complex")};
   // Of all elements.
   static const std::unordered_set<Symbol> kTotals = atenSymbols({"mean", "sum"});
-  return kKinds.count(n->kind()) != 0 || kFacts.count(n->kind()) != 0 ||
-         (kTotals.count(n->kind()) != 0 && n->inputs().size() == 2);
+  return kFacts.contains(n->kind()) || (has(n, kRowMajor) && !has(n, kMayCopy)) ||
+         (kTotals.contains(n->kind()) && n->inputs().size() == 2);
 }
 
 // Compute results that may lie in memory as their operands do.
 bool passesOn(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds = atenSymbols({"conv2d",
-                                                                "batch_norm",
-                                                                "group_norm",
-                                                                "instance_norm",
-                                                                "max_pool2d",
-                                                                "avg_pool2d",
-                                                                "adaptive_avg_pool2d",
-                                                                "adaptive_max_pool2d",
-                                                                "upsample_nearest2d",
-                                                                "upsample_bilinear2d",
-                                                                "upsample_bicubic2d",
-                                                                "upsample_nearest1d",
-                                                                "upsample_linear1d",
-                                                                "upsample_nearest3d",
-                                                                "upsample_trilinear3d",
-                                                                "cat",
-                                                                "mean",
-                                                                "sum",
-                                                                "softmax",
-                                                                "log_softmax",
-                                                                "constant_pad_nd",
-                                                                "relu_",
-                                                                "feature_dropout"});
   if (n->kind() == prim::ListConstruct || n->kind() == prim::unchecked_cast) return true;
   const Operator* op = n->maybeOperator();
   if (!op || n->kind() == aten::dropout) return false;
   const bool in_place = op->form() == Operator::Form::Inplace;
   if (op->form() != Operator::Form::Base && !in_place) return false;
-  return op->record().scalar || kKinds.count(n->kind()) != 0;
-}
-
-// Views of row-major tensors and copies of others.
-bool mayCopy(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds =
-      atenSymbols({"flatten", "reshape", "contiguous"});
-  return kKinds.count(n->kind()) != 0;
+  return op->record().scalar || op->has(kKeepsOrder);
 }
 
 class Layouts {
@@ -136,7 +111,7 @@ class Layouts {
       if (!n->blocks().empty()) return false;
       if (forgets(n)) return true;
       if (passesOn(n)) return allUnnoticed(n);
-      return mayCopy(n) && allUnnoticed(n) && !isWritten(v) && !isWritten(n->output());
+      return has(n, kMayCopy) && allUnnoticed(n) && !isWritten(v) && !isWritten(n->output());
     });
   }
 

@@ -35,9 +35,9 @@ bool isReduced(DType dtype) {
 class OwnRules : public Autocast {
  public:
   void cast(const Operator& op, std::span<IValue> arguments) override {
-    const CastPolicy policy = castPolicyOf(op.symbol());
+    const CastPolicy policy = castPolicyOf(op);
     if (policy == CastPolicy::None || op.schema().isMutable()) return;
-    const bool weak = policy == CastPolicy::FullOnCuda || policy == CastPolicy::FullWithoutDType;
+    const bool weak = policy == CastPolicy::FullOnCuda || policy == CastPolicy::FullUnlessTold;
     if (weak && saysDType(op, arguments)) return;
     if (policy == CastPolicy::Widest && std::ranges::none_of(arguments, isFloat)) return;
     for (IValue& each : arguments) {

@@ -17,9 +17,8 @@ using capture::Object;
 
 // ---- the rules ----
 
-// PyTorch's lists for eager calls on the CPU (aten/src/ATen/autocast_mode.cpp in 1.13). They differ from
-// those of scripts, which passes/autocast.cpp has: those are PyTorch's for CUDA. Operators that PyTorch
-// composes of listed ones stand here too, with what comes of that.
+// How eager calls on the CPU treat their tensors in PyTorch 1.13 (kEagerCast… in ir/operator.h). Scripts have rules of
+// their own (passes/autocast.h).
 enum class TorchRule : uint8_t {
   kNone,
   kReduced,     // casts to the dtype of autocast
@@ -28,83 +27,18 @@ enum class TorchRule : uint8_t {
   kFullWithin,  // is composed of operators that cast to float32, and of others
   kUnknown,     // is composed of operators that cast, in a way that depends on its arguments
   kInner,       // is a product, unless one of them has no dimension
-  kReflection,  // depends on the mode of padding
+  kPadding,     // depends on the mode of padding
 };
 
-struct RuleList {
-  TorchRule rule;
-  std::vector<const char*> names;
-};
-
-const std::vector<RuleList>& ruleLists() {
-  static const std::vector<RuleList> lists = {
-      {TorchRule::kReduced,
-       {"addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_tbc", "linear",
-        "matmul", "mm",
-        // These end in products alone.
-        "chain_matmul", "linalg_multi_dot", "tensordot"}},
-      {TorchRule::kFull,
-       {"adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_cross_entropy",
-        "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse",
-        "cholesky_solve", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-        "cosine_embedding_loss", "cross_entropy_loss", "ctc_loss",
-        "fake_quantize_per_tensor_affine", "fft_fft", "fft_fft2", "fft_fftn", "fft_hfft",
-        "fft_ifft", "fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_irfft", "fft_irfft2", "fft_irfftn",
-        "fft_rfft", "fft_rfft2", "fft_rfftn", "fractional_max_pool2d", "fractional_max_pool3d",
-        "geqrf", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "hinge_embedding_loss",
-        "huber_loss", "inverse", "kl_div", "l1_loss", "linalg_cholesky", "linalg_cholesky_ex",
-        "linalg_cond", "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh",
-        "linalg_householder_product", "linalg_inv", "linalg_inv_ex", "linalg_lstsq",
-        "linalg_matrix_norm", "linalg_matrix_rank", "linalg_qr", "linalg_solve", "linalg_svd",
-        "linalg_svdvals", "linalg_tensorinv", "linalg_tensorsolve", "lu_solve",
-        "margin_ranking_loss", "max_pool3d", "max_unpool2d", "max_unpool3d", "mse_loss",
-        "multi_margin_loss", "multilabel_margin_loss", "nanquantile", "nll_loss", "nll_loss2d",
-        "orgqr", "ormqr", "pinverse", "poisson_nll_loss", "polar", "prod", "qr", "quantile",
-        "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
-        "replication_pad3d", "smooth_l1_loss", "soft_margin_loss", "stft", "svd", "symeig", "trace",
-        "triangular_solve", "triplet_margin_loss", "view_as_complex",
-        // This is nll_loss or nll_loss2d.
-        "nll_loss_nd"}},
-      {TorchRule::kWidest, {"cat", "index_copy", "stack"}},
-      {TorchRule::kFullWithin, {"istft", "linalg_norm", "nuclear_norm"}},
-      {TorchRule::kUnknown,
-       {"_convolution",
-        "_native_multi_head_attention",
-        "_scaled_dot_product_attention",
-        "_transformer_encoder_layer_fwd",
-        "corrcoef",
-        "cov",
-        "einsum",
-        "gru",
-        "gru_cell",
-        "linalg_matrix_power",
-        "linalg_pinv",
-        "lstm",
-        "lstm_cell",
-        "matrix_power",
-        "pca_lowrank",
-        "rnn_relu",
-        "rnn_relu_cell",
-        "rnn_tanh",
-        "rnn_tanh_cell",
-        "scaled_dot_product_attention",
-        "svd_lowrank"}},
-      {TorchRule::kInner, {"inner"}},
-      {TorchRule::kReflection, {"pad"}},
-  };
-  return lists;
-}
-
-TorchRule listedRuleOf(Symbol op) {
-  static const std::unordered_map<Symbol, TorchRule>& rules = *[] {
-    auto* const all = new std::unordered_map<Symbol, TorchRule>;
-    for (const RuleList& list : ruleLists()) {
-      for (const char* name : list.names) all->emplace(Symbol::aten(name), list.rule);
-    }
-    return all;
-  }();
-  const auto found = rules.find(op);
-  return found == rules.end() ? TorchRule::kNone : found->second;
+TorchRule listedRuleOf(const Operator& op) {
+  constexpr std::pair<OperatorFlags, TorchRule> kRules[] = {
+      {kEagerCastReduced, TorchRule::kReduced}, {kEagerCastFull, TorchRule::kFull},
+      {kEagerCastWidest, TorchRule::kWidest},   {kEagerCastFullWithin, TorchRule::kFullWithin},
+      {kEagerCastUnknown, TorchRule::kUnknown}, {kEagerCastInner, TorchRule::kInner},
+      {kEagerCastPadding, TorchRule::kPadding}};
+  const auto* const found =
+      std::ranges::find_if(kRules, [&](const auto& each) { return op.has(each.first); });
+  return found == std::end(kRules) ? TorchRule::kNone : found->second;
 }
 
 template <class F>
@@ -139,14 +73,14 @@ TorchRule ruleOfPadding(std::span<const IValue> arguments) {
 }
 
 TorchRule ruleOf(const Operator& op, std::span<const IValue> arguments) {
-  const TorchRule rule = listedRuleOf(op.symbol());
+  const TorchRule rule = listedRuleOf(op);
   switch (rule) {
     case TorchRule::kInner: {
       bool products = true;
       forEachTensor(arguments, [&](const Tensor& each) { products &= each.dim() > 0; });
       return products ? TorchRule::kReduced : TorchRule::kNone;
     }
-    case TorchRule::kReflection:
+    case TorchRule::kPadding:
       return ruleOfPadding(arguments);
     case TorchRule::kFullWithin:
       return holds(arguments, DType::BFloat16) ? TorchRule::kUnknown : TorchRule::kNone;
@@ -187,7 +121,8 @@ void TorchRules::cast(const Operator& op, std::span<IValue> arguments) {
 std::shared_ptr<Graph> TorchRules::castGraph(const Graph& graph) const {
   if (!autocastMode().cpu) return nullptr;
   anyNode(graph.block(), [](const Node* node) {
-    WICK_CHECK(listedRuleOf(node->kind()) == TorchRule::kNone,
+    const Operator* const op = node->maybeOperator();
+    WICK_CHECK(!op || listedRuleOf(*op) == TorchRule::kNone,
                "{} within a function that cannot be taken apart, within torch.autocast",
                node->kind().qualString());
     return false;

@@ -1,7 +1,6 @@
 #include "python/torch_components.h"
 
 #include <algorithm>
-#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -80,26 +79,12 @@ class Walker {
 
 // Returns whether PyTorch 1.13 is known to save no tensor for the backward pass of the operator.
 bool savesNothing(const Node& node) {
-  static const std::unordered_set<Symbol> kKinds = [] {
-    std::unordered_set<Symbol> kinds{prim::Constant, prim::ListConstruct, prim::ListUnpack,
-                                     prim::TupleConstruct, prim::TupleUnpack};
-    std::istringstream names(
-        "add add_ sub sub_ rsub neg positive sum cumsum trace round floor ceil trunc fix frac "
-        "sign zero_ fill_ clone copy_ alias detach to type_as contiguous view view_as reshape "
-        "reshape_as flatten unflatten ravel t transpose swapaxes swapdims permute movedim "
-        "moveaxis select slice narrow expand expand_as broadcast_to squeeze unsqueeze atleast_1d "
-        "atleast_2d atleast_3d unbind split split_with_sizes chunk tensor_split cat stack hstack "
-        "vstack dstack block_diag repeat tile unfold constant_pad_nd flip fliplr flipud rot90 "
-        "roll tril triu diag diagonal diag_embed diff select_scatter zeros ones full empty arange "
-        "zeros_like ones_like size full_like");
-    for (std::string name; names >> name;) kinds.insert(Symbol::aten(name));
-    return kinds;
-  }();
+  static const std::unordered_set<Symbol> kKinds{prim::Constant, prim::ListConstruct,
+                                                 prim::ListUnpack, prim::TupleConstruct,
+                                                 prim::TupleUnpack};
   const Operator* const op = node.maybeOperator();
-  // The mean over dimensions saves its argument.
-  const bool is_mean = op && node.kind() == Symbol::aten("mean") && op->schema().overload().empty();
-  const bool known = is_mean || kKinds.contains(node.kind()) || (op && op->has(kNotDifferentiable));
-  return known && node.blocks().empty();
+  return node.blocks().empty() && (kKinds.contains(node.kind()) ||
+                                   (op && (op->has(kSavesNothing) || op->has(kNotDifferentiable))));
 }
 
 // Returns whether an operator writes to a view. PyTorch walks such a write only once.

@@ -112,6 +112,11 @@ void define() {
          }});
     e.op("calls() -> int", [count = int64_t{0}]() mutable { return ++count; },
          {.side_effects = true});
+    e.op("product(Tensor a, Tensor b) -> Tensor",
+         [](const Tensor& a, const Tensor& b) { return ops::mm(a, b); },
+         {.autocast = AutocastTrait::Reduced});
+    e.op("range(Tensor a) -> Tensor", [](const Tensor& a) { return ops::exp(a); },
+         {.autocast = AutocastTrait::Full});
     e.op("bag_of(int[] items) -> __torch__.torch.classes.trial.Bag",
          [](const std::vector<int64_t>& items) { return Bag(items); });
     e.op("bag_sum(__torch__.torch.classes.trial.Bag bag) -> int",
@@ -202,6 +207,20 @@ def inplace(x: Tensor) -> Tensor:
 }
 
 // What is written and shared is what the schema says.
+TEST_F(ExtensionTest, AutocastFollowsTheTraits) {
+  const Program p = compile(R"(
+def f(x):
+    with torch.autocast("cpu"):
+        y = torch.ops.trial.product(x, x)
+        z = torch.ops.trial.range(y)
+    return y, z, torch.ops.trial.product(x, x)
+)");
+  const IValue results = p.call("f", {Tensor::from({1.f, 2.f, 3.f, 4.f}, {2, 2})});
+  EXPECT_EQ(results.elements()[0].toTensor().dtype(), DType::BFloat16);
+  EXPECT_EQ(results.elements()[1].toTensor().dtype(), DType::Float);
+  EXPECT_EQ(results.elements()[2].toTensor().dtype(), DType::Float);
+}
+
 TEST_F(ExtensionTest, SchemasTellWhatAliases) {
   const Program p = compile(R"(
 def f(x: Tensor) -> Tensor:

@@ -425,7 +425,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
    WICK_LAMBDA([](const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {            \
      return transform(name, x, one(n), DimVector{dim}, norm, forward);                   \
    }),                                                                                   \
-   kOutForm | kNeutral | rule},                                                          \
+   kOutForm | kNeutral | kEagerCastFull | rule},                                         \
       WICK_TRANSFORM_ALONG(name, "2", "int[1] dim=[-2, -1]", transform, forward, rule),  \
       WICK_TRANSFORM_ALONG(name, "n", "int[1]? dim=None", transform, forward, rule)
 #define WICK_TRANSFORM_ALONG(name, rank, dims, transform, forward, rule)                        \
@@ -434,7 +434,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
         WICK_LAMBDA([](const Tensor&x, const OptDims&s, const OptDims&dim, const Norm&norm) {   \
           return transform(name "n", x, s, dim, norm, forward);                                 \
         }),                                                                                     \
-        kOutForm | kNeutral | rule                                                              \
+        kOutForm | kNeutral | kEagerCastFull | rule                                             \
   }
 #define WICK_FREQ                                                                              \
   "(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, " \
@@ -467,15 +467,15 @@ constexpr OperatorRecord kFourierRecords[] = {
     {"aten::stft" WICK_STFT_HEAD
      "bool normalized=False, bool? onesided=None, bool? return_complex=None, "
      "bool? align_to_window=None) -> Tensor",
-     WICK_KERNEL(stft), kNeutral},
+     WICK_KERNEL(stft), kNeutral | kEagerCastFull},
     {"aten::stft.center" WICK_STFT_HEAD
      "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
      "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-     WICK_KERNEL(stftCenter), kNeutral},
+     WICK_KERNEL(stftCenter), kNeutral | kEagerCastFull},
     {"aten::istft" WICK_STFT_HEAD
      "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
      "return_complex=False) -> Tensor",
-     WICK_KERNEL(istft), kNeutral},
+     WICK_KERNEL(istft), kNeutral | kEagerCastFullWithin},
     {"wick::overlap_add(Tensor frames, int hop) -> Tensor", WICK_KERNEL(overlapAdd), kNeutral},
 };
 

@@ -245,11 +245,12 @@ const OperatorRecord kIndexingRecords[] = {
      kRaisesByElements, shapes::indexed},
     {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
      "Tensor",
-     WICK_KERNEL(indexPut), kBothForms | kRefusesOverlap | kOutAny | kRaisesByElements,
-     shapes::likeFirst},
+     WICK_KERNEL(indexPut),
+     kBothForms | kRefusesOverlap | kOutAny | kRaisesByElements | kCastWidest, shapes::likeFirst},
     {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
      "accumulate=False) -> Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm | kRefusesOverlap | kRaisesByElements, shapes::likeFirst},
+     WICK_KERNEL(indexPut), kInplaceForm | kRefusesOverlap | kRaisesByElements | kCastWidest,
+     shapes::likeFirst},
     {"aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, "
      "bool unsafe=False) -> Tensor",
      WICK_KERNEL(indexPutImpl), kBothForms | kRefusesOverlap, shapes::likeFirst},

@@ -102,16 +102,16 @@ Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, 
 const OperatorRecord kQuantilesRecords[] = {
     {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
      "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantile<false>), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(quantile<false>), kOutForm | kOutSame | kRaisesByElements | kEagerCastFull},
     {"aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
      "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantileNumber<false>), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(quantileNumber<false>), kOutForm | kOutSame | kRaisesByElements | kEagerCastFull},
     {"aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
      "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantile<true>), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(quantile<true>), kOutForm | kOutSame | kRaisesByElements | kEagerCastFull},
     {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
      "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantileNumber<true>), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(quantileNumber<true>), kOutForm | kOutSame | kRaisesByElements | kEagerCastFull},
 };
 
 const RegisterOperators kQuantilesRegistered(kQuantilesRecords);

@@ -249,7 +249,7 @@ bool isLeftAligned(const Tensor& t, const Tensor& mask) {
 
 constexpr OperatorRecord kAttentionRecords[] = {
     {"aten::_scaled_dot_product_attention" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair),
-     kNondeterministic | kNeutral},
+     kNondeterministic | kNeutral | kEagerCastUnknown},
     {"aten::_scaled_dot_product_attention_math" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair),
      kNondeterministic | kNeutral},
     {"aten::_scaled_dot_product_attention_forward" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair),
@@ -262,14 +262,15 @@ constexpr OperatorRecord kAttentionRecords[] = {
     {"aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
      "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
      "enable_gqa=False) -> Tensor",
-     WICK_KERNEL(scaledDotProduct), kNondeterministic | kNeutral, ops::shapes::attention},
+     WICK_KERNEL(scaledDotProduct), kNondeterministic | kNeutral | kEagerCastUnknown,
+     ops::shapes::attention},
     {"aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, "
      "int num_head, " WICK_QKV
      ", Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? "
      "mask_type=None) -> (Tensor, Tensor)",
-     WICK_KERNEL(nativeMultiHead), kNeutral},
+     WICK_KERNEL(nativeMultiHead), kNeutral | kEagerCastUnknown},
     {"aten::_transformer_encoder_layer_fwd" WICK_LAYER ", int? mask_type=None) -> Tensor",
-     &encoderLayer},
+     &encoderLayer, kEagerCastUnknown},
     {"aten::_native_decoder_only_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
      "embed_dim, int num_head, " WICK_QKV
      ", Tensor? mask=None, Tensor? incr_key=None, Tensor? incr_value=None, bool "

@@ -324,29 +324,32 @@ Pair ctcForwardTensor(const Tensor& log_probs, const Tensor& targets, const Tens
 
 constexpr OperatorRecord kClassificationRecords[] = {
     {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss),
-     kOutForm | kRaisesByElements, ops::shapes::classLoss},
+     kOutForm | kRaisesByElements | kCastFull | kEagerCastFull, ops::shapes::classLoss},
     {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss),
-     kOutForm | kRaisesByElements, ops::shapes::classLoss},
-    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kRaisesByElements,
-     ops::shapes::classLoss},
+     kOutForm | kRaisesByElements | kCastFull | kEagerCastFull, ops::shapes::classLoss},
+    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss),
+     kRaisesByElements | kEagerCastFull, ops::shapes::classLoss},
     {"aten::nll_loss_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward), kRaisesByElements},
     {"aten::nll_loss2d_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward), kRaisesByElements},
     {"aten::cross_entropy_loss" WICK_NLL_DEFAULTS ", float label_smoothing=0.0) -> Tensor",
-     WICK_KERNEL(crossEntropyLoss), kRaisesByElements, ops::shapes::classLoss},
+     WICK_KERNEL(crossEntropyLoss), kRaisesByElements | kEagerCastFull | kRowMajor,
+     ops::shapes::classLoss},
     {"aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? "
      "weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(multiMarginLoss), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(multiMarginLoss),
+     kOutForm | kOutSame | kRaisesByElements | kCastFull | kEagerCastFull},
     {"aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     WICK_KERNEL(multilabelMarginLoss), kOutForm | kOutSame | kRaisesByElements},
+     WICK_KERNEL(multilabelMarginLoss),
+     kOutForm | kOutSame | kRaisesByElements | kCastFull | kEagerCastFull},
     {"aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor "
      "output, Tensor is_target)",
      WICK_KERNEL(multilabelMarginForward)},
     {"aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-     WICK_KERNEL(ctcLoss), kNeutralMixed | kRaisesByElements},
+     WICK_KERNEL(ctcLoss), kNeutralMixed | kRaisesByElements | kEagerCastFull},
     {"aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
      "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-     WICK_KERNEL(ctcLossTensor), kNeutralMixed | kRaisesByElements},
+     WICK_KERNEL(ctcLossTensor), kNeutralMixed | kRaisesByElements | kEagerCastFull},
     {"aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
      WICK_KERNEL(ctcForwardPlain)},

@@ -206,45 +206,51 @@ constexpr OperatorRecord kConvolutionRecords[] = {
      kNoFlags, ops::shapes::likeFirst},
     {"aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
      "padding=0, int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<1>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(conv<1>), kNeutral | kCastReduced | kEagerCastReduced, ops::shapes::convolution},
     {"aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
      "padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<1>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<1>), kNeutral | kCastReduced | kEagerCastReduced,
+     ops::shapes::convolution},
     {"aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
      "padding=0, int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<2>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(conv<2>), kNeutral | kCastReduced | kEagerCastReduced | kKeepsOrder,
+     ops::shapes::convolution},
     {"aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
      "padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<2>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<2>), kNeutral | kCastReduced | kEagerCastReduced | kKeepsOrder,
+     ops::shapes::convolution},
     {"aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
      "padding=0, int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<3>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(conv<3>), kNeutral | kCastReduced | kEagerCastReduced, ops::shapes::convolution},
     {"aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
      "padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<3>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convPadding<3>), kNeutral | kCastReduced | kEagerCastReduced,
+     ops::shapes::convolution},
     {"aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
      "int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
-     WICK_KERNEL(convTranspose<1>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<1>), kNeutral | kCastReduced | kEagerCastFull,
+     ops::shapes::convolution},
     {"aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
      "stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<2>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<2>), kNeutral | kEagerCastFull, ops::shapes::convolution},
     {"aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
      "stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<3>), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL(convTranspose<3>), kNeutral | kEagerCastFull, ops::shapes::convolution},
     {"aten::_convolution(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-     WICK_KERNEL((convolutionWith<bool, bool, bool, bool>)), kOutForm | kOutAny | kNeutral,
-     ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool, bool>)),
+     kOutForm | kOutAny | kNeutral | kCastReduced | kEagerCastUnknown, ops::shapes::convolution},
     {"aten::_convolution.deprecated(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
-     WICK_KERNEL((convolutionWith<bool, bool, bool>)), kNeutral, ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool>)), kNeutral | kCastReduced | kEagerCastUnknown,
+     ops::shapes::convolution},
     {"aten::_convolution_mode(" WICK_CONV_ARGS
      "int[] stride, str padding, int[] dilation, int groups) -> Tensor",
      WICK_KERNEL(convolutionMode), kNeutral, ops::shapes::convolution},
     {"aten::convolution(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor", WICK_KERNEL(convolutionOp),
-     kOutForm | kOutAny | kNeutral, ops::shapes::convolution},
+     kOutForm | kOutAny | kNeutral | kCastReduced, ops::shapes::convolution},
     {"aten::convolution_overrideable(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor",
      WICK_KERNEL(convolutionOp), kOutForm | kNeutral, ops::shapes::convolution},
     {"aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] "
@@ -280,7 +286,7 @@ constexpr OperatorRecord kConvolutionRecords[] = {
      "Tensor",
      WICK_KERNEL(slowConvTranspose<3>), kOutForm | kNeutral},
     {"aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
-     WICK_KERNEL(convTbc), kOutForm | kNeutral},
+     WICK_KERNEL(convTbc), kOutForm | kNeutral | kCastReduced | kEagerCastReduced},
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
      "stride, int[] padding, int[] dilation, int groups, str activation, bool in_place) "
      "-> Tensor",

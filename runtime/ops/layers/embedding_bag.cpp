@@ -283,7 +283,7 @@ constexpr OperatorRecord kEmbeddingBagRecords[] = {
      WICK_KERNEL(Operators<embeddingBag>::internal)},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm | kNeutralLast},
     {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
-     kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral, maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral | kKeepsOrder, maskedTypes},
     {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout),
      kInplaceForm | kNondeterministic | kMayReturnArgument | kNeutral, maskedTypes},
     {"aten::feature_alpha_dropout" WICK_DROP, WICK_KERNEL(featureAlphaDropout),

@@ -182,11 +182,12 @@ Tensor gridSamplerGridGradient(const Tensor& grad, const Tensor& input, const Te
   "Tensor"
 
 constexpr OperatorRecord kGridSamplerRecords[] = {
-    {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
+    {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::either),
+     kEagerCastFull},
     {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::planes),
-     kOutForm | kOutAny},
+     kOutForm | kOutAny | kEagerCastFull},
     {"aten::grid_sampler_3d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::volumes),
-     kOutForm},
+     kOutForm | kEagerCastFull},
     {"aten::_grid_sampler_2d_cpu_fallback" WICK_GRID_ARGS,
      WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
     {"wick::grid_sampler_input_gradient(Tensor grad_output, int[] input_size, Tensor grid, int "

@@ -213,42 +213,43 @@ Tensor cosineSimilarity(const Tensor& x1, const Tensor& x2, int64_t dim, double 
 #define WICK_TARGET "(Tensor self, Tensor target, "
 
 constexpr OperatorRecord kLossesRecords[] = {
-    {"aten::mse_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(mseLoss), kOutForm,
-     ops::shapes::loss},
-    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kNeutralLast,
-     ops::shapes::loss},
+    {"aten::mse_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(mseLoss),
+     kOutForm | kCastFull | kEagerCastFull, ops::shapes::loss},
+    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss),
+     kNeutralLast | kCastFull | kEagerCastFull, ops::shapes::loss},
     {"aten::smooth_l1_loss" WICK_TARGET "int reduction=1, float beta=1.0) -> Tensor",
-     WICK_KERNEL(smoothL1Loss), kOutForm, ops::shapes::loss},
+     WICK_KERNEL(smoothL1Loss), kOutForm | kCastFull | kEagerCastFull, ops::shapes::loss},
     {"aten::huber_loss" WICK_TARGET "int reduction=1, float delta=1.0) -> Tensor",
-     WICK_KERNEL(huberLoss), kOutForm, ops::shapes::loss},
+     WICK_KERNEL(huberLoss), kOutForm | kEagerCastFull, ops::shapes::loss},
     {"aten::binary_cross_entropy" WICK_TARGET "Tensor? weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(binaryCrossEntropy), kOutForm | kOutSame | kRaisesByElements, ops::shapes::loss},
+     WICK_KERNEL(binaryCrossEntropy),
+     kOutForm | kOutSame | kRaisesByElements | kCastUnsafe | kEagerCastFull, ops::shapes::loss},
     {"aten::binary_cross_entropy_with_logits" WICK_TARGET
      "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(bceWithLogits), kNoFlags, ops::shapes::loss},
+     WICK_KERNEL(bceWithLogits), kCastFull | kEagerCastFull, ops::shapes::loss},
     {"aten::kl_div" WICK_TARGET "int reduction=1, *, bool log_target=False) -> Tensor",
-     WICK_KERNEL(klDiv), kNoFlags, ops::shapes::loss},
+     WICK_KERNEL(klDiv), kCastFull | kEagerCastFull, ops::shapes::loss},
     {"aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, "
      "int reduction) -> Tensor",
-     WICK_KERNEL(poissonNllLoss)},
+     WICK_KERNEL(poissonNllLoss), kEagerCastFull},
     {"aten::hinge_embedding_loss" WICK_TARGET "float margin=1.0, int reduction=1) -> Tensor",
-     WICK_KERNEL(hingeEmbeddingLoss), kNeutral},
+     WICK_KERNEL(hingeEmbeddingLoss), kNeutral | kCastFull | kEagerCastFull},
     {"aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int "
      "reduction=1) -> Tensor",
-     WICK_KERNEL(marginRankingLoss)},
+     WICK_KERNEL(marginRankingLoss), kCastFull | kEagerCastFull},
     {"aten::soft_margin_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(softMarginLoss),
-     kOutForm | kOutSame, ops::shapes::loss},
+     kOutForm | kOutSame | kCastFull | kEagerCastFull, ops::shapes::loss},
     {"aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
      "int reduction=1) -> Tensor",
-     WICK_KERNEL(cosineEmbeddingLoss), kNeutral},
+     WICK_KERNEL(cosineEmbeddingLoss), kNeutral | kCastFull | kEagerCastFull},
     {"aten::pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool "
      "keepdim=False) -> Tensor",
      WICK_KERNEL(pairwiseDistance), kNeutralLast},
     {"aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, "
      "float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
-     WICK_KERNEL(tripletMarginLoss), kNeutral},
+     WICK_KERNEL(tripletMarginLoss), kNeutral | kCastFull | kEagerCastFull},
     {"aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
-     WICK_KERNEL(cosineSimilarity), kNeutralLast},
+     WICK_KERNEL(cosineSimilarity), kNeutralLast | kCastFull},
 };
 
 const RegisterOperators kLossesRegistered(kLossesRecords);

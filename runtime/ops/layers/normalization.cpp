@@ -364,7 +364,7 @@ constexpr OperatorRecord kNormalizationRecords[] = {
      "momentum) -> (Tensor, Tensor)",
      WICK_KERNEL(batchNormUpdateStats), kNoFlags, nullptr, WICK_KEEPS_STATISTICS("")},
     {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm),
-     kNoFlags, ops::shapes::normalized, WICK_KEEPS_STATISTICS(" if training")},
+     kKeepsOrder, ops::shapes::normalized, WICK_KEEPS_STATISTICS(" if training")},
     {"aten::native_batch_norm" WICK_BN_ARGS ") -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(nativeBatchNorm), kNoFlags, nullptr, WICK_KEEPS_STATISTICS(" if training")},
     {"aten::_batch_norm_impl_index" WICK_BN_ARGS
@@ -373,20 +373,20 @@ constexpr OperatorRecord kNormalizationRecords[] = {
     {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
      "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
      "-> Tensor",
-     WICK_KERNEL(instanceNorm), kNeutralLast, ops::shapes::normalized,
+     WICK_KERNEL(instanceNorm), kNeutralLast | kKeepsOrder, ops::shapes::normalized,
      WICK_KEEPS_STATISTICS(" if use_input_stats")},
     {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
      "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-     WICK_KERNEL(groupNorm), kNoFlags, ops::shapes::normalized},
+     WICK_KERNEL(groupNorm), kCastFull | kKeepsOrder, ops::shapes::normalized},
     {"aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
      "int group, float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(nativeGroupNorm)},
     {"aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
      "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-     WICK_KERNEL(layerNorm), kNoFlags, ops::shapes::normalized},
+     WICK_KERNEL(layerNorm), kCastFull | kRowMajor, ops::shapes::normalized},
     {"aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
      "float eps) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(nativeLayerNorm)},
+     WICK_KERNEL(nativeLayerNorm), kCastFull},
 };
 
 const RegisterOperators kNormalizationRegistered(kNormalizationRecords);

@@ -241,8 +241,8 @@ constexpr OperatorRecord kSequencesRecords[] = {
      WICK_KERNEL(padPacked), kNeutralMixed},
     {"aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
      "Tensor",
-     WICK_KERNEL(cov), kNeutral},
-    {"aten::corrcoef(Tensor self) -> Tensor", WICK_KERNEL(corrcoef), kNeutral},
+     WICK_KERNEL(cov), kNeutral | kEagerCastUnknown},
+    {"aten::corrcoef(Tensor self) -> Tensor", WICK_KERNEL(corrcoef), kNeutral | kEagerCastUnknown},
     {"aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
      "ScalarType? out_dtype=None) -> Tensor",
      WICK_KERNEL(groupedMm), kNeutral},

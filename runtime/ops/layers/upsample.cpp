@@ -519,20 +519,21 @@ Tensor upsampleGradient(const Tensor& grad, const DimVector& sizes, const std::s
 #define WICK_SCALES1 "float? scales=None"
 #define WICK_SCALES2 "float? scales_h=None, float? scales_w=None"
 #define WICK_SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
-#define WICK_PAIR(name, rule, to, by_factors, kernel, vec_kernel)                     \
-  {"aten::" name to " -> Tensor", WICK_KERNEL(kernel), kOutForm | kNeutral | rule}, { \
-    "aten::" name ".vec(Tensor input, int[]? output_size, " by_factors                \
-    "float[]? scale_factors) -> Tensor",                                              \
-        WICK_KERNEL(vec_kernel), kOutForm | kNeutral                                  \
+#define WICK_PAIR(name, rule, to, by_factors, kernel, vec_kernel)                       \
+  {"aten::" name to " -> Tensor", WICK_KERNEL(kernel), kOutForm | kNeutral | (rule)}, { \
+    "aten::" name ".vec(Tensor input, int[]? output_size, " by_factors                  \
+    "float[]? scale_factors) -> Tensor",                                                \
+        WICK_KERNEL(vec_kernel), kOutForm | kNeutral | ((rule)&kKeepsOrder)             \
   }
 // n dimensions; the last arguments are as many scales.
 #define WICK_UP(name, n, mode, rule, ...)                                                     \
   WICK_PAIR(name, rule,                                                                       \
             "(Tensor self, int[" #n "] output_size, bool align_corners, " WICK_SCALES##n ")", \
             "bool align_corners, ", (up<mode, __VA_ARGS__>), (upVec<mode, n>))
-#define WICK_NEAR(name, n, mode, ...)                                                            \
-  WICK_PAIR(name #n "d", kOutSame, "(Tensor self, int[" #n "] output_size, " WICK_SCALES##n ")", \
-            "", (near<mode, __VA_ARGS__>), (nearVec<mode, n>))
+#define WICK_NEAR(name, n, mode, ...)                                         \
+  WICK_PAIR(name #n "d", kOutSame | kKeepsOrder,                              \
+            "(Tensor self, int[" #n "] output_size, " WICK_SCALES##n ")", "", \
+            (near<mode, __VA_ARGS__>), (nearVec<mode, n>))
 #define WICK_NEAREST(name, mode)                                           \
   WICK_NEAR(name, 1, mode, Scale), WICK_NEAR(name, 2, mode, Scale, Scale), \
       WICK_NEAR(name, 3, mode, Scale, Scale, Scale)
@@ -540,10 +541,10 @@ Tensor upsampleGradient(const Tensor& grad, const DimVector& sizes, const std::s
 constexpr OperatorRecord kUpsampleRecords[] = {
     WICK_NEAREST("upsample_nearest", Mode::Nearest),
     WICK_NEAREST("_upsample_nearest_exact", Mode::NearestExact),
-    WICK_UP("upsample_linear1d", 1, Mode::Linear, kOutSame, Scale),
-    WICK_UP("upsample_bilinear2d", 2, Mode::Linear, kOutSame, Scale, Scale),
-    WICK_UP("upsample_trilinear3d", 3, Mode::Linear, kOutSame, Scale, Scale, Scale),
-    WICK_UP("upsample_bicubic2d", 2, Mode::Cubic, kOutSame, Scale, Scale),
+    WICK_UP("upsample_linear1d", 1, Mode::Linear, kOutSame | kKeepsOrder, Scale),
+    WICK_UP("upsample_bilinear2d", 2, Mode::Linear, kOutSame | kKeepsOrder, Scale, Scale),
+    WICK_UP("upsample_trilinear3d", 3, Mode::Linear, kOutSame | kKeepsOrder, Scale, Scale, Scale),
+    WICK_UP("upsample_bicubic2d", 2, Mode::Cubic, kOutSame | kKeepsOrder, Scale, Scale),
     WICK_UP("_upsample_bilinear2d_aa", 2, Mode::LinearAntialias, kNoFlags, Scale, Scale),
     WICK_UP("_upsample_bicubic2d_aa", 2, Mode::CubicAntialias, kNoFlags, Scale, Scale),
     {"wick::upsample(Tensor self, int[] output_size, str mode, bool align_corners, float[] scales) "

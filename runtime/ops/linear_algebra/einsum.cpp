@@ -384,14 +384,14 @@ Tensor pdist(const Tensor& self, double p) {
 
 constexpr OperatorRecord kEinsumRecords[] = {
     {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-     WICK_KERNEL(einsum), kMayReturnArgument | kNeutral},
+     WICK_KERNEL(einsum), kMayReturnArgument | kNeutral | kEagerCastUnknown},
     {"aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor",
-     WICK_KERNEL(cdist)},
+     WICK_KERNEL(cdist), kCastFull | kEagerCastFull},
     {"aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
      WICK_KERNEL(cdist), kOutForm | kOutAny},
     {"aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", WICK_KERNEL(euclideanDist),
      kOutForm | kOutAny | kNeutral},
-    {"aten::pdist(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist)},
+    {"aten::pdist(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist), kCastFull},
     {"aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor", WICK_KERNEL(pdist),
      kOutForm | kOutAny},
 };

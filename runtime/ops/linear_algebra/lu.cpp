@@ -367,9 +367,9 @@ constexpr OperatorRecord kLuRecords[] = {
      "adjoint=False) -> Tensor",
      WICK_KERNEL(luSolve), kOutForm | kOutSame},
     {"aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-     WICK_KERNEL(luSolveOld), kOutForm | kOutSame},
+     WICK_KERNEL(luSolveOld), kOutForm | kOutSame | kEagerCastFull},
     {"aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-     WICK_KERNEL(linalgSolve), kOutForm | kOutSame | kNeutral | kRaisesByElements},
+     WICK_KERNEL(linalgSolve), kOutForm | kOutSame | kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
      "(Tensor result, Tensor info)",
      WICK_KERNEL(linalgSolveEx), kNeutral},
@@ -377,11 +377,11 @@ constexpr OperatorRecord kLuRecords[] = {
      "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
      WICK_KERNEL(linalgSolveInternal), kNeutral},
     {"aten::linalg_inv(Tensor A) -> Tensor", WICK_KERNEL(linalgInv),
-     kOutForm | kOutSame | kNeutral | kRaisesByElements},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::inverse(Tensor self) -> Tensor", WICK_KERNEL(linalgInv),
-     kOutForm | kOutSame | kNeutral | kRaisesByElements},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
-     WICK_KERNEL(linalgInvEx), kNeutral},
+     WICK_KERNEL(linalgInvEx), kNeutral | kEagerCastFull},
     {"aten::linalg_det(Tensor A) -> Tensor", WICK_KERNEL(det), kOutForm | kOutSame | kNeutral},
     {"aten::det(Tensor self) -> Tensor", WICK_KERNEL(det), kNeutral},
     {"aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
@@ -398,7 +398,7 @@ constexpr OperatorRecord kLuRecords[] = {
      WICK_KERNEL(linalgSolveTriangular), kOutForm | kOutSame},
     {"aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
      "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-     WICK_KERNEL(triangularSolve)},
+     WICK_KERNEL(triangularSolve), kEagerCastFull},
 };
 
 const RegisterOperators kLuRegistered(kLuRecords);

@@ -300,32 +300,32 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
 constexpr OperatorRecord kSpectralRecords[] = {
     {"aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, "
      "Tensor S, Tensor Vh)",
-     WICK_KERNEL(linalgSvd), kNeutral | kRaisesByElements},
+     WICK_KERNEL(linalgSvd), kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? "
      "driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      WICK_KERNEL(svdInternal)},
     {"aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", WICK_KERNEL(svdvals),
-     kOutForm | kOutSame | kNeutral | kRaisesByElements},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor "
      "V)",
-     WICK_KERNEL(svdOld), kNeutral},
+     WICK_KERNEL(svdOld), kNeutral | kEagerCastFull},
     {"aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-     WICK_KERNEL(linalgEigh), kNeutral | kRaisesByElements},
+     WICK_KERNEL(linalgEigh), kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, "
      "Tensor eigenvectors)",
      WICK_KERNEL(eighInternal)},
     {"aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", WICK_KERNEL(eigvalsh),
-     kOutForm | kOutSame | kNeutral | kRaisesByElements},
+     kOutForm | kOutSame | kNeutral | kRaisesByElements | kEagerCastFull},
     {"aten::symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor eigenvalues, "
      "Tensor eigenvectors)",
-     WICK_KERNEL(symeig), kNeutral},
+     WICK_KERNEL(symeig), kNeutral | kEagerCastFull},
     {"aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-     WICK_KERNEL(linalgEig), kRaisesByElements},
+     WICK_KERNEL(linalgEig), kRaisesByElements | kEagerCastFull},
     {"aten::linalg_eigvals(Tensor self) -> Tensor", WICK_KERNEL(eigvals),
-     kOutForm | kRaisesByElements},
+     kOutForm | kRaisesByElements | kEagerCastFull},
     {"aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor "
      "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-     WICK_KERNEL(lstsq), kNeutral | kRaisesByElements},
+     WICK_KERNEL(lstsq), kNeutral | kRaisesByElements | kEagerCastFull},
 };
 
 const RegisterOperators kSpectralRegistered(kSpectralRecords);

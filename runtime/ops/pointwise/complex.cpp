@@ -69,7 +69,7 @@ const OperatorRecord kComplexRecords[] = {
     {"aten::complex(Tensor real, Tensor imag) -> Tensor", WICK_KERNEL(fromParts<MakeComplex>),
      kOutForm | kOutSame},
     {"aten::polar(Tensor abs, Tensor angle) -> Tensor", WICK_KERNEL(fromParts<Polar>),
-     kOutForm | kOutSame | kNeutralLast},
+     kOutForm | kOutSame | kNeutralLast | kEagerCastFull},
 };
 
 const RegisterOperators kComplexRegistered(kComplexRecords);

@@ -160,37 +160,37 @@ std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
 }
 
 // A function that complex numbers have too, though their definition is another.
-#define WICK_REAL_OP(name, Def, Complex)                                                  \
+#define WICK_REAL_OP(name, Def, Complex, flags)                                           \
   {                                                                                       \
     "aten::" name "(Tensor self) -> Tensor", WICK_KERNEL((unaryOrComplex<Def, Complex>)), \
-        kBothForms, nullptr, &kScalar<Def>                                                \
+        kBothForms | flags, nullptr, &kScalar<Def>                                        \
   }
 
 const OperatorRecord kMathRecords[] = {
-    WICK_UNARY_OP("exp", Exp, kBothForms),
-    WICK_REAL_OP("exp2", Exp2, ComplexExp2),
-    WICK_REAL_OP("expm1", Expm1, ComplexExpm1),
-    WICK_UNARY_OP("log", Log, kBothForms),
-    WICK_UNARY_OP("log2", Log2, kBothForms),
-    WICK_UNARY_OP("log10", Log10, kBothForms),
-    WICK_REAL_OP("log1p", Log1p, ComplexLog1p),
+    WICK_UNARY_OP("exp", Exp, kBothForms | kCastFull),
+    WICK_REAL_OP("exp2", Exp2, ComplexExp2, kNoFlags),
+    WICK_REAL_OP("expm1", Expm1, ComplexExpm1, kCastFull),
+    WICK_UNARY_OP("log", Log, kBothForms | kCastFull),
+    WICK_UNARY_OP("log2", Log2, kBothForms | kCastFull),
+    WICK_UNARY_OP("log10", Log10, kBothForms | kCastFull),
+    WICK_REAL_OP("log1p", Log1p, ComplexLog1p, kCastFull),
     WICK_UNARY_OP("sin", Sin, kBothForms),
     WICK_UNARY_OP("cos", Cos, kBothForms),
-    WICK_UNARY_OP("tan", Tan, kBothForms),
-    WICK_UNARY_OP("asin", Asin, kBothForms),
-    WICK_UNARY_OP("acos", Acos, kBothForms),
+    WICK_UNARY_OP("tan", Tan, kBothForms | kCastFull),
+    WICK_UNARY_OP("asin", Asin, kBothForms | kCastFull),
+    WICK_UNARY_OP("acos", Acos, kBothForms | kCastFull),
     WICK_UNARY_OP("atan", Atan, kBothForms),
-    WICK_UNARY_OP("sinh", Sinh, kBothForms),
-    WICK_UNARY_OP("cosh", Cosh, kBothForms),
+    WICK_UNARY_OP("sinh", Sinh, kBothForms | kCastFull),
+    WICK_UNARY_OP("cosh", Cosh, kBothForms | kCastFull),
     WICK_UNARY_OP("tanh", Tanh, kBothForms),
     WICK_UNARY_OP("asinh", Asinh, kBothForms),
     WICK_UNARY_OP("acosh", Acosh, kBothForms),
     WICK_UNARY_OP("atanh", Atanh, kBothForms),
     WICK_UNARY_OP("sqrt", Sqrt, kBothForms),
-    WICK_UNARY_OP("rsqrt", Rsqrt, kBothForms),
+    WICK_UNARY_OP("rsqrt", Rsqrt, kBothForms | kCastFull),
     WICK_UNARY_OP("erf", Erf, kBothForms),
     WICK_UNARY_OP("erfc", Erfc, kBothForms),
-    WICK_UNARY_OP("erfinv", Erfinv, kBothForms),
+    WICK_UNARY_OP("erfinv", Erfinv, kBothForms | kCastFull),
     WICK_UNARY_OP("lgamma", Lgamma, kBothForms),
     WICK_UNARY_OP("digamma", Digamma, kBothForms),
     WICK_UNARY_OP("i0", I0, kBothForms),
@@ -215,7 +215,7 @@ const OperatorRecord kMathRecords[] = {
      kOutForm | kNeutral, shapes::likeFirstFloating},
     {"aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", WICK_KERNEL(frexp)},
 
-    WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kBothForms),
+    WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kBothForms | kCastWidest),
     WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kBothForms),
     {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter), kBothForms,
      nullptr, &kScalar<Nextafter>},

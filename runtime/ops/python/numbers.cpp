@@ -283,9 +283,9 @@ F unitInLastPlace(F a) {
 
 const OperatorRecord kNumbersRecords[] = {
     {"aten::Int.base(str a, int base) -> int", WICK_KERNEL(intOfBase)},
-    {"aten::round.digits(float a, int ndigits) -> float", WICK_KERNEL(roundFloat)},
-    {"aten::round.int_digits(int a, int ndigits) -> int", WICK_KERNEL(roundInt)},
-    {"aten::pow.modulus(int a, int b, int mod) -> int", WICK_KERNEL(powerModulo)},
+    {"aten::round.digits(float a, int ndigits) -> float", WICK_KERNEL(roundFloat), kSavesNothing},
+    {"aten::round.int_digits(int a, int ndigits) -> int", WICK_KERNEL(roundInt), kSavesNothing},
+    {"aten::pow.modulus(int a, int b, int mod) -> int", WICK_KERNEL(powerModulo), kCastFull},
     {"aten::bit_length(int self) -> int",
      WICK_LAMBDA([](I a) { return static_cast<I>(std::bit_width(magnitude(a))); })},
     {"aten::bit_count(int self) -> int",

@@ -189,10 +189,12 @@ Tensor checkedScan(const Tensor& self, int64_t dim, std::optional<DType> dtype, 
 
 constexpr OperatorRecord kScansRecords[] = {
     {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(checkedScan<cumsum>), kInplaceForm | kOutForm | kRefusesPartialOverlap,
+     WICK_KERNEL(checkedScan<cumsum>),
+     kInplaceForm | kOutForm | kRefusesPartialOverlap | kCastFullUnlessTold | kSavesNothing,
      ops::shapes::likeFirstAccumulated},
     {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(checkedScan<cumprod>), kInplaceForm | kOutForm | kRefusesPartialOverlap,
+     WICK_KERNEL(checkedScan<cumprod>),
+     kInplaceForm | kOutForm | kRefusesPartialOverlap | kCastFullUnlessTold,
      ops::shapes::likeFirstAccumulated},
     {"aten::logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp),
      kOutForm | kRefusesPartialOverlap | kOutSame, ops::shapes::likeFirst},
@@ -200,7 +202,7 @@ constexpr OperatorRecord kScansRecords[] = {
      kOutForm | kRefusesPartialOverlap, ops::shapes::likeFirst},
     {"aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
      "Tensor",
-     WICK_KERNEL(diff), kOutForm | kNeutral},
+     WICK_KERNEL(diff), kOutForm | kNeutral | kSavesNothing},
     {"aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", WICK_KERNEL(trapezoidX),
      kNeutral},
     {"aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", WICK_KERNEL(trapezoidDx),

@@ -145,10 +145,10 @@ constexpr OperatorRecord kSoftmaxRecords[] = {
      kNeutralLast},
     {"aten::_log_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(logSoftmaxBackward),
      kNeutralLast},
-    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm | kOutSame,
-     ops::shapes::likeFirst},
-    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm | kOutSame,
-     ops::shapes::likeFirst},
+    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax),
+     kOutForm | kOutSame | kCastFullOnCuda | kKeepsOrder, ops::shapes::likeFirst},
+    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax),
+     kOutForm | kOutSame | kCastFullUnlessTold | kKeepsOrder, ops::shapes::likeFirst},
     {"aten::special_softmax" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kNoFlags,
      ops::shapes::likeFirst},
     {"aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
@@ -163,7 +163,8 @@ constexpr OperatorRecord kSoftmaxRecords[] = {
      "Tensor",
      WICK_KERNEL(maskedSoftmax), kOutForm | kNeutral, ops::shapes::likeFirst},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(logsumexp), kOutForm | kOutReal | kNeutralLast, ops::shapes::reducedFloating},
+     WICK_KERNEL(logsumexp), kOutForm | kOutReal | kNeutralLast | kCastFull,
+     ops::shapes::reducedFloating},
 };
 
 constexpr OperatorAlias kSoftmaxAliases[] = {{"aten::special_logsumexp", "aten::logsumexp"}};

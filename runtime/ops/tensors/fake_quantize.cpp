@@ -185,10 +185,10 @@ Pair perTensorSwitched(const Tensor& self, const Tensor& scale, const Tensor& ze
 constexpr OperatorRecord kFakeQuantizeRecords[] = {
     {"aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
      "quant_min, int quant_max) -> Tensor",
-     WICK_KERNEL(perTensor)},
+     WICK_KERNEL(perTensor), kEagerCastFull},
     {"aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
      "zero_point, int quant_min, int quant_max) -> Tensor",
-     WICK_KERNEL(perTensorOfTensors)},
+     WICK_KERNEL(perTensorOfTensors), kEagerCastFull},
     {"aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, "
      "int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
      WICK_KERNEL(perTensorMask)},

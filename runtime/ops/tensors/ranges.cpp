@@ -528,17 +528,17 @@ Tensor blockDiag(std::vector<Tensor> tensors) {
 
 const OperatorRecord kRangesRecords[] = {
     {"aten::arange(Scalar end, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(arangeEnd)>), kNotDifferentiable, shapes::ranged},
+     (&pinning<4, WICK_KERNEL(arangeEnd)>), kNotDifferentiable | kSavesNothing, shapes::ranged},
     {"aten::arange.start(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<5, WICK_KERNEL(arangeStart)>), kNotDifferentiable, shapes::ranged},
+     (&pinning<5, WICK_KERNEL(arangeStart)>), kNotDifferentiable | kSavesNothing, shapes::ranged},
     {"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS
      ") -> Tensor",
-     (&pinning<6, WICK_KERNEL(arangeStep)>), kNotDifferentiable, shapes::ranged},
+     (&pinning<6, WICK_KERNEL(arangeStep)>), kNotDifferentiable | kSavesNothing, shapes::ranged},
     {"aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> "
      "Tensor(a!)",
-     &outForm, kNotDifferentiable | kNeutralMixed},
+     &outForm, kNotDifferentiable | kNeutralMixed | kSavesNothing},
     {"aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
-     kNotDifferentiable | kNeutralMixed},
+     kNotDifferentiable | kNeutralMixed | kSavesNothing},
     {"aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<6, WICK_KERNEL(rangeStep)>), kNotDifferentiable},
     {"aten::range(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
@@ -564,9 +564,9 @@ const OperatorRecord kRangesRecords[] = {
     {"aten::eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
      kNotDifferentiable | kNeutralMixed},
     {"aten::tril(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<false>),
-     kInplaceForm | kOutForm | kOutSame, shapes::likeFirst},
+     kInplaceForm | kOutForm | kOutSame | kSavesNothing, shapes::likeFirst},
     {"aten::triu(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<true>),
-     kInplaceForm | kOutForm | kOutSame, shapes::likeFirst},
+     kInplaceForm | kOutForm | kOutSame | kSavesNothing, shapes::likeFirst},
     {"aten::tril_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<6, WICK_KERNEL(triangleIndices<false>)>), kNotDifferentiable},
     {"aten::triu_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
@@ -615,7 +615,7 @@ const OperatorRecord kRangesRecords[] = {
     {"aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
      WICK_KERNEL(combinations)},
     {"aten::block_diag(Tensor[] tensors) -> Tensor", WICK_KERNEL(blockDiag),
-     kOutForm | kOutAny | kNeutral},
+     kOutForm | kOutAny | kNeutral | kSavesNothing},
 };
 
 const RegisterOperators kRangesRegistered(kRangesRecords);

@@ -172,26 +172,26 @@ const OperatorRecord kCopiesRecords[] = {
      kNeutral},
     {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
      "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toDeviceDType), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toDeviceDType), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toDType), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toDType), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toOther), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toOther), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
      "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toOptions), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toOptions), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
      "non_blocking=False, bool copy=False) -> Tensor(b|a)",
-     WICK_KERNEL(toPrimDevice), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toPrimDevice), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool "
      "copy=False) -> Tensor(b|a)",
-     WICK_KERNEL(toPrimDType), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toPrimDType), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> "
      "Tensor(b|a)",
-     WICK_KERNEL(toPrimOther), kNeutralMixed, shapes::converted},
+     WICK_KERNEL(toPrimOther), kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
      "device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? "
      "memory_format=None) -> Tensor",
@@ -221,13 +221,13 @@ const OperatorRecord kCopiesRecords[] = {
      WICK_KERNEL(castTo<DType::Half>), kMayReturnArgument | kNeutral,
      shapes::convertedTo<DType::Half>},
     {"aten::type_as(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(typeAs),
-     kMayReturnArgument | kNeutralMixed, shapes::converted},
+     kMayReturnArgument | kNeutralMixed | kSavesNothing, shapes::converted},
     {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cpu), kNeutralMixed, shapes::onCpu},
     {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cuda), kNeutralMixed},
     {"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
-     WICK_KERNEL(contiguous), kNoFlags, shapes::likeFirst},
+     WICK_KERNEL(contiguous), kSavesNothing | kRowMajor | kMayCopy, shapes::likeFirst},
     {"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", WICK_KERNEL(clone),
-     kOutForm | kOutAny | kNeutral, shapes::likeFirst},
+     kOutForm | kOutAny | kNeutral | kSavesNothing, shapes::likeFirst},
     {"aten::lift(Tensor self) -> Tensor", WICK_KERNEL(itself), kOutForm | kNeutral,
      shapes::likeFirst},
     {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
@@ -241,26 +241,26 @@ const OperatorRecord kCopiesRecords[] = {
     {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", WICK_KERNEL(pinMemory),
      kNoFlags, shapes::likeFirst},
     {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
-     WICK_KERNEL(copyInplace), kNeutralMixed},
+     WICK_KERNEL(copyInplace), kNeutralMixed | kSavesNothing},
     {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor),
-     kNeutralMixed},
+     kNeutralMixed | kSavesNothing},
     {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)", WICK_KERNEL(copyNumber),
-     kNeutral},
+     kNeutral | kSavesNothing},
     {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)", WICK_KERNEL(copyNumber),
-     kNeutral},
+     kNeutral | kSavesNothing},
     {"aten::resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> "
      "Tensor(a!)",
-     WICK_KERNEL(resize), kChangesMetadata | kNeutral},
+     WICK_KERNEL(resize), kChangesMetadata | kNeutral | kReadsStrides},
     {"aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
      "-> Tensor(a!)",
      WICK_KERNEL(resizeAs), kChangesMetadata | kNeutralMixed},
     {"aten::set_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(setEmpty),
-     kChangesMetadata | kNeutralMixed},
+     kChangesMetadata | kNeutralMixed | kReadsStrides},
     {"aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
-     WICK_KERNEL(setTensor), kChangesMetadata | kNeutralMixed},
+     WICK_KERNEL(setTensor), kChangesMetadata | kNeutralMixed | kReadsStrides},
     {"aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, "
      "int[] size, int[] stride=[]) -> Tensor(a!)",
-     WICK_KERNEL(setTensorOffset), kChangesMetadata | kNeutralMixed},
+     WICK_KERNEL(setTensorOffset), kChangesMetadata | kNeutralMixed | kReadsStrides},
     {"aten::set_data(Tensor(a!) self, Tensor new_data) -> ()", WICK_KERNEL(setData),
      kNotDifferentiable | kChangesMetadata | kNeutralMixed},
 };

@@ -221,7 +221,7 @@ constexpr OperatorRecord kFunctionalCopiesRecords[] = {
      "(Tensor, Tensor)",
      WICK_KERNEL(rowwisePrune), kNotDifferentiable},
     {"prim::add_optional(Tensor(a) input, Tensor? bias) -> Tensor(a)", WICK_KERNEL(addOptional)},
-    {"aten::einsum.sublist(Tensor a, ...) -> Tensor", &einsumSublist, kNeutral},
+    {"aten::einsum.sublist(Tensor a, ...) -> Tensor", &einsumSublist, kNeutral | kEagerCastUnknown},
     {"prim::squeeze_copy.dim(Tensor self, int dim) -> Tensor",
      WICK_LAMBDA([](const Tensor& t, int64_t d) { return t.squeeze(d).clone(); }), kNeutral},
     {"prim::unsqueeze_copy(Tensor self, int dim) -> Tensor",
