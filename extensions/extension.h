@@ -43,8 +43,8 @@ struct KnownArgument {
   std::optional<IValue> value;
 };
 
-// What scripts within torch.autocast cast the tensors of a call to: nothing, the dtype of autocast, float32, or float32 if one of
-// them is of that.
+// The dtype that scripts within torch.autocast cast the tensors of a call to: their own, that of autocast, float32, or float32 if
+// one of them is of that.
 enum class AutocastTrait : uint8_t { None, Reduced, Full, Widest };
 
 struct OperatorTraits {
