@@ -308,6 +308,12 @@ Extent extent() {
   static const Extent from_environment = extentFromEnvironment();
   return from_environment;
 }
+// Whether the operator is the largest or smallest of all elements, which decides by their places about the sign of a zero.
+bool choosesZero(const Node* node) {
+  static const Symbol kMax = Symbol::aten("max"), kMin = Symbol::aten("min");
+  return (node->kind() == kMax || node->kind() == kMin) && node->inputs().size() == 1;
+}
+
 bool formsGroups() {
   return extent() != Extent::None && jitMode() != JitMode::Off && loop::kernelCompiler();
 }
@@ -324,7 +330,7 @@ FusionKind kernelKindOf(const Node* node) {
   if (loop::isJoin(node)) return FusionKind::Join;
   if (loop::isIndexed(node)) return FusionKind::Indexed;
   if (loop::isPointwise(node)) return FusionKind::Pointwise;
-  if (loop::isReduction(node)) return FusionKind::Reduction;
+  if (loop::isReduction(node) && !choosesZero(node)) return FusionKind::Reduction;
   return FusionKind::None;
 }
 

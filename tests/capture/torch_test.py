@@ -100,6 +100,19 @@ class Tensors(unittest.TestCase):
                 outcomes.append(x.grad.tolist())
             self.assertEqual(outcomes[: len(outcomes) // 2], outcomes[len(outcomes) // 2 :])
 
+    def test_zeros_of_both_signs(self):
+        """Which zero the largest and the smallest of all elements is."""
+        generator = torch.Generator().manual_seed(0)
+        for name in ("max", "min"):
+            other = -1.0 if name == "max" else 1.0
+            for i in range(200):
+                compiled = wick.compile(lambda x: getattr(x, name)() * 1, fullgraph=True)
+                dtype = (torch.float32, torch.float64)[i % 2]
+                choice = torch.randint(3, (1 + i % 50,), generator=generator)
+                x = torch.tensor([0.0, -0.0, other], dtype=dtype)[choice]
+                x = x.expand(2, -1).t() if i % 3 == 0 else x
+                self.assertEqual(str(compiled(x)), str(getattr(x, name)() * 1), f"{name} of {x.tolist()}")
+
     def test_strides_of_dimensions_with_one_element(self):
         layouts = (
             ((4, 1), (1, 4)), ((1, 4), (1, 1)), ((2, 0, 3), (1, 2, 2)), ((2, 1, 3), (1, 77, 2)), ((3, 1, 1), (1, 9, 3)), ((1, 3, 2, 2), (1, 1, 6, 3)),

@@ -182,5 +182,29 @@ TEST(Scan, SumsWithDtypeRules) {
   EXPECT_EQ(at(kCumsum(t.to(DType::Float), int64_t{0}), DimVector{1, 0}), 2.0);
 }
 
+// As PyTorch 1.13, whose vectors decide.
+TEST(Extremes, ChooseAmongZerosOfBothSigns) {
+  const OperatorHandle max{"aten::max", ""}, min{"aten::min", ""};
+  const auto sign_of_max = [&](const std::vector<float>& values) {
+    return std::signbit(
+        max(Tensor::from(values, {static_cast<int64_t>(values.size())})).item<float>());
+  };
+  EXPECT_TRUE(sign_of_max({0.0F, -0.0F}));
+  EXPECT_FALSE(sign_of_max({-0.0F, 0.0F}));
+  EXPECT_FALSE(sign_of_max({-0.0F, 0.0F, -1.0F}));
+  std::vector<float> values(17, -1.0F);
+  values[1] = -0.0F;
+  values[4] = 0.0F;
+  EXPECT_TRUE(sign_of_max(values));  // the second element of a vector comes before the fifth
+  values[9] = 0.0F;
+  EXPECT_FALSE(sign_of_max(values));
+  values[15] = -0.0F;
+  EXPECT_TRUE(sign_of_max(values));
+  values[16] = 0.0F;
+  EXPECT_TRUE(sign_of_max(values));
+  const Tensor doubles = Tensor::from(std::vector<double>{0.0, 1.0, -0.0, 1.0, 0.0}, {5});
+  EXPECT_TRUE(std::signbit(min(doubles).item<double>()));
+}
+
 }  // namespace
 }  // namespace wick::reduce_test

@@ -1,5 +1,6 @@
 // Largest and smallest elements, with and without their places. NaN wins over every number, the
 // first of equals is the one that counts.
+#include <array>
 #include <limits>
 
 #include "core/dtype_dispatch.h"
@@ -97,6 +98,24 @@ Tensor extreme(const char* op, const Tensor& self, const DimVector& dims, bool k
   });
 }
 
+// Returns the zero that PyTorch gives of n elements whose largest or smallest are zeros, whose signs may differ: it compares vectors
+// of 256 bits, of equal elements the later one wins, and then the parts of the last vector with each other.
+template <class T>
+T zeroOfAll(const T* p, int64_t n) {
+  constexpr auto kLanes = static_cast<int64_t>(32 / sizeof(T));
+  constexpr std::array<int64_t, 8> kOrder = kLanes == 8
+                                                ? std::array<int64_t, 8>{7, 3, 5, 1, 6, 2, 4, 0}
+                                                : std::array<int64_t, 8>{3, 2, 1, 0};
+  const int64_t step = n < kLanes ? 1 : kLanes;
+  for (int64_t k = 0; k < step; ++k) {
+    const int64_t lane = step == 1 ? 0 : kOrder[static_cast<size_t>(k)];
+    for (int64_t i = lane + (n - 1 - lane) / step * step; i >= 0; i -= step) {
+      if (p[i] == 0) return p[i];
+    }
+  }
+  return 0;
+}
+
 template <bool kMax>
 Tensor extremeOfAll(const Tensor& self) {
   const char* op = kMax ? "max" : "min";
@@ -104,7 +123,15 @@ Tensor extremeOfAll(const Tensor& self) {
              "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
              "reduction dim with the 'dim' argument.",
              op);
-  return extreme<kMax>(op, self, {}, false);
+  Tensor found = extreme<kMax>(op, self, {}, false);
+  if (!found.device().isCpu()) return found;
+  const auto choose_zero = [&]<class T>(T) {
+    T& result = *found.data<T>();
+    if (result == 0) result = zeroOfAll(self.contiguous().data<T>(), self.numel());
+  };
+  if (self.dtype() == DType::Float) choose_zero(0.0F);
+  if (self.dtype() == DType::Double) choose_zero(0.0);
+  return found;
 }
 Tensor amax(const Tensor& self, const DimVector& dim, bool keepdim) {
   return extreme<true>("amax", self, dim, keepdim);
