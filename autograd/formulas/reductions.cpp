@@ -37,7 +37,7 @@ def std_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: Optional[List[
     {"evenly", R"(
 def evenly(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     mask = self.isnan() if bool(result.isnan()) else self == result
-    return mask * (grad / mask.sum())
+    return grad.new_zeros(self.size()).masked_fill(mask, grad / mask.sum())
 )"},
     {"shared", R"(
 def shared(grad: Tensor, self: Tensor, result: Tensor, dim: Optional[List[int]], keepdim: bool) -> Tensor:
