@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "core/stack.h"
 #include "ir/shape_facts.h"
 #include "passes/pointwise_types.h"
 #include "passes/propagate_types.h"
@@ -19,6 +20,17 @@ using capture::SizeExpression;
 using capture::SizeTable;
 
 // The class of numbers that stand for open sizes: ints for all of Python.
+// Counts a level of a recursion while it lives.
+class Level {
+ public:
+  explicit Level(int& depth) : depth_(depth) { ++depth_; }
+  Level(const Level&) = delete;
+  ~Level() { --depth_; }
+
+ private:
+  int& depth_;
+};
+
 PyTypeObject* numberType() {
   static PyObject* const type = [] {
     const Object bases =
@@ -302,9 +314,28 @@ SizeTracking::Expression SizeTracking::broadcastSize(const Node* node, size_t di
 SizeTracking::Expression SizeTracking::deferredSize(int64_t symbol) const {
   const auto found = deferred_.find(symbol);
   if (found == deferred_.end()) return std::nullopt;
-  const auto& [node, dim] = found->second;
-  if (isOneOf(node->kind(), {"slice"})) return sliceSize(node);
-  return windowDims(node->kind()) > 0 ? windowSize(node, dim) : broadcastSize(node, dim);
+  // A value may be read several times, and those that it is made of.
+  if (const auto known = deferred_sizes_.find(symbol); known != deferred_sizes_.end()) {
+    return known->second;
+  }
+  constexpr int kMaxDepth = 20'000, kLevels = 200;
+  constexpr size_t kStackPerLevel = 4096;
+  if (deferred_depth_ == kMaxDepth) breakGraph("a size follows from too many operators");
+  const Level level(deferred_depth_);
+  Expression size;
+  const auto compute = [&] {
+    const auto& [node, dim] = found->second;
+    size = isOneOf(node->kind(), {"slice"}) ? sliceSize(node)
+           : windowDims(node->kind()) > 0   ? windowSize(node, dim)
+                                            : broadcastSize(node, dim);
+  };
+  if (deferred_depth_ % kLevels == 1) {
+    withStack(kLevels * kStackPerLevel, compute);
+  } else {
+    compute();
+  }
+  deferred_sizes_[symbol] = size;
+  return size;
 }
 
 // Makes the size constant that an operator divides a tensor along; false where it is not known.

@@ -134,6 +134,8 @@ class SizeTracking : public NumberFollower, public lazy::DecidedSizes {
     size_t dim = 0;
   };
   std::unordered_map<int64_t, Deferred> deferred_;
+  mutable std::unordered_map<int64_t, Expression> deferred_sizes_;  // those that were asked for
+  mutable int deferred_depth_ = 0;                      // of the one that is being computed
   std::unordered_map<const Value*, TypePtr> elements_;  // of lists that operators give
   std::map<capture::SizeExpression, Value*> values_;
   std::unordered_map<PyObject*, std::pair<capture::Object, capture::SizeExpression>> numbers_;

@@ -384,6 +384,10 @@ ScalarExpr KernelBuilder::through(const Value* v, const ValueInfo& info, const A
   if (it == common_.view_of.end()) {
     it = common_.view_of.emplace(v, stepOf(info.view, operand)).first;
   }
+  // Values that are read through several views have as many ways to each tensor that they come from, and those of the next
+  // value are that many more.
+  constexpr size_t kMostWays = 64;
+  if (common_.lowered.sources.size() > kMostWays && !isLoaded(operand)) throw NeedsKernel{operand};
   Asked inner = asked;
   inner.path = behind(it->second, asked.path);
   return at(operand, std::move(inner));

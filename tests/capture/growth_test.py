@@ -50,6 +50,13 @@ def many_changes(x, lists):
     return x + len(lists)
 
 
+def many_reads_through_views(x, items):
+    x = x.unsqueeze(1)
+    for _ in items:
+        x = (x.sum(1, keepdim=True) + (x[:, :1] + x[:1])) * 0.25
+    return x * 2 if x.shape[0] > 2 else x
+
+
 def time_of(function, argument):
     wick.compiler.reset()
     compiled = wick.compile(function)
@@ -60,9 +67,9 @@ def time_of(function, argument):
 
 
 class Growth(unittest.TestCase):
-    def check(self, function, make):
+    def check(self, function, make, size=1000):
         """Both sizes in turns, so that a busy machine slows both; the quickest of each counts."""
-        small, large = make(1000), make(8000)
+        small, large = make(size), make(8 * size)
         times = [(time_of(function, small), time_of(function, large)) for _ in range(4)]
         ratio = min(t for _, t in times) / min(t for t, _ in times)
         # Eight times the size: a square would be 64, and caches that are too small add to 8.
@@ -84,6 +91,16 @@ class Growth(unittest.TestCase):
         import collections
 
         self.check(many_elements_of_a_deque, lambda n: collections.deque(range(n)))
+
+    def test_views(self):
+        self.check(many_reads_through_views, range, 40)
+
+    def test_views_with_open_sizes(self):
+        def with_open_sizes(x, items):
+            compiled = wick.compile(many_reads_through_views, dynamic=True)
+            return [compiled(torch.ones(rows), items) for rows in (2, 3, 4)]
+
+        self.check(with_open_sizes, range, 20)
 
 
 if __name__ == "__main__":
