@@ -330,14 +330,16 @@ FusionKind kernelKindOf(const Node* node) {
   if (loop::isJoin(node)) return FusionKind::Join;
   if (loop::isIndexed(node)) return FusionKind::Indexed;
   if (loop::isPointwise(node)) return FusionKind::Pointwise;
-  if (loop::isReduction(node) && !choosesZero(node)) return FusionKind::Reduction;
+  if (loop::isReduction(node)) return FusionKind::Reduction;
   return FusionKind::None;
 }
 
 void formKernelGroups(Graph& graph) {
   if (!formsGroups()) return;
   FusionOptions options;
-  options.kind_of = kernelKindOf;
+  options.kind_of = [](const Node* node) {
+    return choosesZero(node) ? FusionKind::None : kernelKindOf(node);
+  };
   options.suffices = suffices;
   // Groups with more would run as operators.
   options.max_values = kMaxAccesses;
