@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "core/stride_order.h"
@@ -119,7 +120,8 @@ DimVector resultStrides(IntSpan shape, std::span<const StridedShape> operands, b
   int64_t next = 1;
   for (const int64_t d : order) {
     strides[d] = next;
-    next *= shape[d];
+    // Beyond what a tensor may have, which whoever places one refuses.
+    if (__builtin_mul_overflow(next, shape[d], &next)) next = std::numeric_limits<int64_t>::max();
   }
   return strides;
 }

@@ -83,7 +83,12 @@ bool savesNothing(const Node& node) {
                                                  prim::ListUnpack, prim::TupleConstruct,
                                                  prim::TupleUnpack};
   const Operator* const op = node.maybeOperator();
-  return node.blocks().empty() && (kKinds.contains(node.kind()) ||
+  const bool gives_numbers =
+      !node.outputs().empty() && std::ranges::all_of(node.outputs(), [](const Value* each) {
+        const TypeKind kind = each->type()->kind();
+        return kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Bool;
+      });
+  return node.blocks().empty() && (gives_numbers || kKinds.contains(node.kind()) ||
                                    (op && (op->has(kSavesNothing) || op->has(kNotDifferentiable))));
 }
 

@@ -384,8 +384,8 @@ ScalarExpr KernelBuilder::through(const Value* v, const ValueInfo& info, const A
   if (it == common_.view_of.end()) {
     it = common_.view_of.emplace(v, stepOf(info.view, operand)).first;
   }
-  // Values that are read through several views have as many ways to each tensor that they come from, and those of the next
-  // value are that many more.
+  // A value that is read through several views has several ways to each tensor that it comes from, and each further value of that
+  // sort multiplies their number.
   constexpr size_t kMostWays = 64;
   if (common_.lowered.sources.size() > kMostWays && !isLoaded(operand)) throw NeedsKernel{operand};
   Asked inner = asked;
